@@ -1,6 +1,6 @@
 import t from 'tap'
 import { commandAt, isGroup } from '../src/cli/all-verbs.js'
-import { OWN_PACKAGE } from '../src/machine/own-package.js'
+import { OWN_PACKAGE } from '../src/kernel/machine/own-package.js'
 import { runHere } from './support/proxy/start.js'
 import { suggestedByProblems, suggestedByPrograms, textOf, tracked } from './support/suggestions.js'
 

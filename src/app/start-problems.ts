@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ProxyConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
-import { isNamedPipe } from '../machine/socket-path.js'
+import { isNamedPipe } from '../kernel/machine/socket-path.js'
 import { checkSocketPath } from '../transport/socket/path.js'
 
 /** A reason why `serve` cannot start with a valid configuration. */

@@ -1,7 +1,7 @@
 import type { Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Meter } from '../metering/meter.js'
+import type { Meter } from '../kernel/meter.js'
 import type { Connection } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'

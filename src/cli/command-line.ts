@@ -1,6 +1,6 @@
 import yargs, { type Argv } from 'yargs'
 import { suggest } from '../config/schema/suggest.js'
-import { IDENTITY } from '../machine/identity.js'
+import { IDENTITY } from '../kernel/machine/identity.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
 import { columnsOf } from './output/look.js'
 import { printText } from './output/output.js'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { AuthConfig, ListenConfig } from '../config/types.js'
-import { isLoopbackHost } from '../machine/loopback.js'
-import { isNamedPipe, socketPathOf } from '../machine/socket-path.js'
+import { isLoopbackHost } from '../kernel/loopback.js'
+import { isNamedPipe, socketPathOf } from '../kernel/machine/socket-path.js'
 import { say } from './output/output.js'
 import { CliError, EXIT, textOption, textsOption } from './verb.js'
 

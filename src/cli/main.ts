@@ -1,4 +1,4 @@
-import { hasCurrentFolder, NO_FOLDER } from '../machine/current-folder.js'
+import { hasCurrentFolder, NO_FOLDER } from '../kernel/machine/current-folder.js'
 import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
 import { type Chosen, CliError, EXIT, type Verb } from './verb.js'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Loaded } from '../config/types.js'
-import { IDENTITY } from '../machine/identity.js'
+import { IDENTITY } from '../kernel/machine/identity.js'
 import type { ProxyStatus } from '../status/status.js'
 import { configTarget, loadFile } from './configuration.js'
 import { count, oneLineText, print, say, shortPath } from './output/output.js'

@@ -2,7 +2,7 @@ import { type Caller, LOCAL, type Principal } from '../kernel/caller.js'
 import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
-import { IDENTITY } from '../machine/identity.js'
+import { IDENTITY } from '../kernel/machine/identity.js'
 import {
   type Call,
   type CancelReason,

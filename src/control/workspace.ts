@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
-import { isLoopbackHost } from '../machine/loopback.js'
-import { homeFolder } from '../machine/who-am-i.js'
+import { isLoopbackHost } from '../kernel/loopback.js'
+import { homeFolder } from '../kernel/machine/who-am-i.js'
 
 /** Returns true if a server starts in its clients' folder. */
 export const namesWorkspace = (transport: ServerTransport): boolean =>

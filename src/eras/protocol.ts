@@ -1,7 +1,7 @@
 import { type JsonText, memberOf } from '../kernel/json/text.js'
+import { sanitizeLine } from '../kernel/secrets/mask.js'
 import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
 import { errorText, RPC_CODES } from '../model/rpc-error.js'
-import { sanitizeLine } from '../secrets/mask.js'
 import { idKey, isId } from '../wire/jsonrpc.js'
 
 /** The first revision without a handshake. */

@@ -1,4 +1,4 @@
-import { plainLine } from '../secrets/plain-text.js'
+import { plainLine } from './secrets/plain-text.js'
 
 /** Stack frames and other lines that a runtime prints around an error: Node, Python, JVM, .NET, Go, Rust. */
 const SURROUNDINGS: readonly RegExp[] = [

@@ -1,4 +1,4 @@
-import { sanitizeLine } from '../secrets/mask.js'
+import { sanitizeLine } from './secrets/mask.js'
 
 /** The reason an operation failed; a closed list, so that every encoder handles each code. */
 export type FaultCode =

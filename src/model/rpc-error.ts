@@ -11,7 +11,7 @@ import {
   withAt,
   withMember,
 } from '../kernel/json/text.js'
-import { sanitizeLine } from '../secrets/mask.js'
+import { sanitizeLine } from '../kernel/secrets/mask.js'
 
 // Errors of servers are edited as text, so that the rest stays unchanged.
 

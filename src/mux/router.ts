@@ -2,6 +2,7 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import { memoize } from '../kernel/memoize.js'
+import { shortName } from '../kernel/secrets/mask.js'
 import {
   type Call,
   type Client,
@@ -16,7 +17,6 @@ import { LIST_NAMES, type ListName, listsChangedBy } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
-import { shortName } from '../secrets/mask.js'
 import { compose, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { askedName, type NamedBy, ROUTES } from './routes.js'

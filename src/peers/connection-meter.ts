@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
-import type { Meter } from '../metering/meter.js'
+import type { Meter } from '../kernel/meter.js'
 import type { Downlink } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
 import type { ServerOptions } from './dial.js'

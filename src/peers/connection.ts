@@ -5,7 +5,7 @@ import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
-import type { Meter } from '../metering/meter.js'
+import type { Meter } from '../kernel/meter.js'
 import type {
   Client,
   Downlink,

@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Fault, systemCode } from '../kernel/faults.js'
-import { PIPE_FOLDER } from '../machine/socket-path.js'
-import { whoAmI } from '../machine/who-am-i.js'
+import { PIPE_FOLDER } from '../kernel/machine/socket-path.js'
+import { whoAmI } from '../kernel/machine/who-am-i.js'
 import { machineId } from './machine-id.js'
 
 /** Environment variables of a process. */

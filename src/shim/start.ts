@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { inheritedEnv } from '../machine/inherited-env.js'
+import { inheritedEnv } from '../kernel/machine/inherited-env.js'
 import type { StartLock } from './lock.js'
 import type { PlaceEnvironment, RuntimePaths } from './place.js'
 

@@ -4,7 +4,7 @@ import { isAbsolute, join } from 'node:path'
 import type { ProxyConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import { homeFolder } from '../machine/who-am-i.js'
+import { homeFolder } from '../kernel/machine/who-am-i.js'
 import { createSealer, type Sealer, type SealKey } from '../mux/input-required/retry/sealed-state.js'
 import { createPrivateSync, findFile } from './private-file.js'
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { probeServers } from '../../src/app/probe.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { addSecrets } from '../../src/secrets/mask.js'
+import { addSecrets } from '../../src/kernel/secrets/mask.js'
 import { TINY } from '../support/proxy/start.js'
 
 const LONG = 'a-name-of-a-tool-that-is-longer-than-any-client-takes'

@@ -14,10 +14,10 @@ import {
   mirrorHeaders,
 } from '../../src/eras/modern/mirror-headers.js'
 import { at, rawText, readJson, stringOf, textOf } from '../../src/kernel/json/text.js'
-import { socketPathOf } from '../../src/machine/socket-path.js'
+import { socketPathOf } from '../../src/kernel/machine/socket-path.js'
+import { mask, maskAddress } from '../../src/kernel/secrets/mask.js'
+import { plainText } from '../../src/kernel/secrets/plain-text.js'
 import { createSealer, type SealedState } from '../../src/mux/input-required/retry/sealed-state.js'
-import { mask, maskAddress } from '../../src/secrets/mask.js'
-import { plainText } from '../../src/secrets/plain-text.js'
 import { hostAllowed, originAllowed, resolveHosts, resolveOrigins } from '../../src/transport/http/guards.js'
 import { accepts, mediaTypeOf } from '../../src/wire/http/headers.js'
 import { holds, soon } from '../support/property.js'

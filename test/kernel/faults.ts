@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
-import { addSecrets } from '../../src/secrets/mask.js'
+import { addSecrets } from '../../src/kernel/secrets/mask.js'
 
 t.test(
   'whatever a peer said, a fault is one line of plain text without secrets, of 1 KiB at most',

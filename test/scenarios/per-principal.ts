@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { approveSignIn } from '../../src/auth/authorization-server/sign-in/approvals.js'
-import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../src/kernel/secrets/personal-token.js'
 import { allowWith, authorizePath, Browser, codeOn, register, type Visited } from '../support/auth-server.js'
 import type { Loose } from '../support/client/raw-client.js'
 import { hello, key, mirrored, modern } from '../support/era/codec.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../src/kernel/secrets/personal-token.js'
 import { startRoundRobin } from '../fixtures/round-robin.mjs'
 import {
   allowWith,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
-import { createPersonalToken, tokenHash } from '../../src/secrets/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../src/kernel/secrets/personal-token.js'
 import { hello } from '../support/era/codec.js'
 import { holds, runs } from '../support/property.js'
 import { JSON_HEADERS, startAuthorized } from '../support/proxy/authorized.js'

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 import type { Test } from 'tap'
-import { PIPE_FOLDER } from '../../src/machine/socket-path.js'
+import { PIPE_FOLDER } from '../../src/kernel/machine/socket-path.js'
 import { createDeathGuard } from '../../src/transport/process/death-guard.js'
 import type { ProcessRow, ProcessTable } from '../../src/transport/process/process-table.js'
 

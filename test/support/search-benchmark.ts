@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { ToolRanking } from '../../src/catalog/search/rank.js'
-import { ToolIndex } from '../../src/catalog/search/tool-index.js'
+import { ToolRanking } from '../../src/search/rank.js'
+import { ToolIndex } from '../../src/search/tool-index.js'
 
 interface BenchTool {
   readonly name: string

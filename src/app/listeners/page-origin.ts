@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { PagePort, PagePortContext } from './page-port.js'
 
 /** Finds the origin of the page, for which a proxy without a local port opens one. */

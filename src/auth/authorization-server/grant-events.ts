@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Principal } from '../../kernel/caller.js'
-import { sanitizeLine } from '../../secrets/mask.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import type { ClientTries } from './client-tries.js'

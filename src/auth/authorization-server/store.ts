@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import { tokenHash } from '../../secrets/personal-token.js'
+import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import type { SharedShelves } from './shared-shelves.js'
 import { Shelf, type ShelfOptions } from './shelf.js'
 

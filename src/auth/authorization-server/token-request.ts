@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import { objectIn } from '../../kernel/object.js'
-import { tokenHash } from '../../secrets/personal-token.js'
+import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import { readShortBody } from '../../transport/http/short-body.js'
 import type { Store } from './store.js'
 

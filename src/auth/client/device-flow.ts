@@ -1,8 +1,8 @@
 import { allowInsecureRequests, customFetch, deviceAuthorizationRequest } from 'oauth4webapi'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { objectIn } from '../../kernel/object.js'
-import { isLoopbackHost } from '../../machine/loopback.js'
 import { type LoginRequest, resourceOf } from './login-flow.js'
 import {
   type AuthorizationContext,

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
-import { sanitizeLine } from '../../secrets/mask.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { scopesOf } from './challenges.js'
 import { isResourceOf, resourceMetadataUrls, serverMetadataUrls } from './well-known.js'
 

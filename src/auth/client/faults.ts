@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { loginReasonOf } from '../../model/login.js'
-import { sanitizeLine } from '../../secrets/mask.js'
 
 /** A server and its login command; undefined for users without a command line. */
 export interface SignInHint {

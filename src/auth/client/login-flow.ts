@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { validateAuthResponse } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { Discovery } from './discover.js'
 import type { PrivateJwk } from './dpop.js'
 import type { OAuthSettings } from './settings.js'

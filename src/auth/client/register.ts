@@ -5,8 +5,8 @@ import {
   dynamicClientRegistrationRequest,
 } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { objectIn } from '../../kernel/object.js'
-import { isLoopbackHost } from '../../machine/loopback.js'
 import type { Discovery } from './discover.js'
 import type { OAuthSettings } from './settings.js'
 import { type AuthorizationContext, cutErrorText, type OAuthClient, tokenErrorText } from './tokens.js'

@@ -10,7 +10,7 @@ import {
 } from 'oauth4webapi'
 import { Fault } from '../../kernel/faults.js'
 import { objectIn } from '../../kernel/object.js'
-import { addSecrets, sanitizeLine } from '../../secrets/mask.js'
+import { addSecrets, sanitizeLine } from '../../kernel/secrets/mask.js'
 import { scopesIn } from './challenges.js'
 import { dpopKeys, type PrivateJwk } from './dpop.js'
 

@@ -6,10 +6,10 @@ import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { AuthServer } from '../authorization-server/server.js'
 import { Approvals } from '../authorization-server/sign-in/approvals.js'
+import type { PendingSignIn } from '../authorization-server/sign-in/identity-provider.js'
 import { SignedInPeople } from '../authorization-server/sign-in/people.js'
 import { PerMinute } from '../per-minute.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
-import type { PendingSignIn } from '../sign-in/identity-provider.js'
 import { SIGN_IN_LINK_PATH } from './sign-in-links.js'
 
 export interface BrowsersOptions {

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { issuerId } from '../client/issuer-id.js'
 

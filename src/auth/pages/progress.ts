@@ -1,5 +1,5 @@
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
-import type { PendingSignIn } from '../sign-in/identity-provider.js'
+import type { PendingSignIn } from '../authorization-server/sign-in/identity-provider.js'
 import { callbackPath } from './client-document.js'
 import type { SignInPageLink } from './sign-in-links.js'
 import type { LoginDraft, Underway } from './web-login.js'

@@ -10,7 +10,7 @@ import {
 } from 'jose'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import { isIssuedToken } from '../../secrets/personal-token.js'
+import { isIssuedToken } from '../../kernel/secrets/personal-token.js'
 import { readClaims, SKEW_MS } from './claims.js'
 import type { Issuer } from './issuer.js'
 import type { Asks, TokenVerdict, TokenVerifier } from './tokens.js'

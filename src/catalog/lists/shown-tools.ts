@@ -1,5 +1,5 @@
 import { kindOf, memberOf, rawText, withMember } from '../../kernel/json/text.js'
-import { searchTools } from '../search/search-tools.js'
+import { searchTools } from '../../search/search-tools.js'
 import type { Choice, Pins } from '../views/tool-exposure.js'
 import { digestOf, type Item } from './listed.js'
 import type { Merged } from './merge.js'

@@ -1,3 +1,6 @@
+import { matcherOf } from '../../kernel/globs.js'
+import { textMember } from '../../kernel/json/text.js'
+import type { Client } from '../../model/links.js'
 import {
   type Amount,
   type ClientExposeRules,
@@ -6,10 +9,7 @@ import {
   shownFor,
   shownInAnyCase,
   type ToolExposureOptions,
-} from '../../budget/expose-rules.js'
-import { matcherOf } from '../../kernel/globs.js'
-import { textMember } from '../../kernel/json/text.js'
-import type { Client } from '../../model/links.js'
+} from '../../search/expose-rules.js'
 
 /** The tools that stay in the list when a client searches for the others. */
 export interface Pins {

@@ -1,7 +1,7 @@
 import { matcherOf } from '../../kernel/globs.js'
 import { textMember } from '../../kernel/json/text.js'
+import { shortName } from '../../kernel/secrets/mask.js'
 import type { Client } from '../../model/links.js'
-import { shortName } from '../../secrets/mask.js'
 import { View, type ViewRules } from './view.js'
 
 /** Assigns a default view to clients by their `clientInfo.name`. */

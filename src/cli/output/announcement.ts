@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../machine/package-file.js'
-import { socketUrlOf } from '../../machine/socket-path.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
+import { socketUrlOf } from '../../kernel/machine/socket-path.js'
 
 /** A transport of a listen address. */
 export type Way = 'http' | 'sse' | 'ws' | 'unix'

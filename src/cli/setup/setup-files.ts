@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../machine/package-file.js'
-import { homeFolder } from '../../machine/who-am-i.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
+import { homeFolder } from '../../kernel/machine/who-am-i.js'
 import type { ClientMachine } from '../../setup/clients/machine.js'
 import type { Files } from '../../setup/files/revise.js'
 

@@ -8,7 +8,7 @@ import {
   stringOf,
   textOf,
 } from '../../kernel/json/text.js'
-import { plainText } from '../../secrets/plain-text.js'
+import { plainText } from '../../kernel/secrets/plain-text.js'
 import { loginFault, loginOption } from '../logins.js'
 import { count, oneLineText, print, say } from '../output/output.js'
 import { aloneOption, type CliSessionOptions, inSession, isWell, type ProxySession } from '../session.js'

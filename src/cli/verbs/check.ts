@@ -16,8 +16,8 @@ import type {
   ServerTransport,
 } from '../../config/types.js'
 import type { Finding } from '../../doctor/finding.js'
-import { isLoopbackHost, isUnencrypted } from '../../machine/loopback.js'
-import { addSecrets, mask } from '../../secrets/mask.js'
+import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
+import { addSecrets, mask } from '../../kernel/secrets/mask.js'
 import { configFile, loadFile } from '../configuration.js'
 import { resolveListen } from '../listening.js'
 import { count, print, printText, say } from '../output/output.js'

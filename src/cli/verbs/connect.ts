@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../machine/package-file.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
 import { configOption, defineVerb, textOption } from '../verb.js'
 
 /** Exists for the help: bin/mcp-proxy.js runs the shim, a separate file (src/shim/), itself. */

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
-import { mask } from '../../secrets/mask.js'
+import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from '../../status/status.js'
 import { loginFault, loginOption } from '../logins.js'
 import { numbered, print, printText } from '../output/output.js'

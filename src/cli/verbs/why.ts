@@ -1,5 +1,5 @@
 import type { Cause, Why } from '../../control/api/why.js'
-import { visibleText } from '../../secrets/plain-text.js'
+import { visibleText } from '../../kernel/secrets/plain-text.js'
 import { answerAtRest } from '../at-rest.js'
 import { numbered, print, printText, say } from '../output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../running.js'

@@ -2,8 +2,8 @@ import { RedisClient } from '@redis/client'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Meter } from '../../metering/meter.js'
-import type { Histogram } from '../../metering/series.js'
+import type { Meter } from '../../kernel/meter.js'
+import type { Histogram } from '../../kernel/series.js'
 import type { Script } from './scripts.js'
 
 /**

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../../machine/loopback.js'
-import { tokenHash } from '../../secrets/personal-token.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
+import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import type { Words } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { bareRecord, itemAt, members, type TreeItem } from '../file/tree.js'

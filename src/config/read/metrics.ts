@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { members, type TreeItem } from '../file/tree.js'
 import type { SettingsValues } from '../schema/validate.js'
 import type { MetricsConfig } from '../types.js'

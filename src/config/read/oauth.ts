@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { Report, Words } from '../file/problem.js'
 import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'

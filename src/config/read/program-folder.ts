@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { isAbsolute, join, relative, resolve } from 'node:path'
-import { homeFolder } from '../../machine/who-am-i.js'
+import { homeFolder } from '../../kernel/machine/who-am-i.js'
 import type { Environment } from '../types.js'
 
 /** The folders of the default configuration, its secrets, the state and backups. */

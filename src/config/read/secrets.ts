@@ -1,4 +1,4 @@
-import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../secrets/mask.js'
+import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/secrets/mask.js'
 import { bareRecord } from '../file/tree.js'
 import type { AuthConfig, OAuthConfig, ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
 import { withoutDefaults } from './variables.js'

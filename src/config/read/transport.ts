@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { socketPathOf } from '../../machine/socket-path.js'
+import { socketPathOf } from '../../kernel/machine/socket-path.js'
 import type { Words } from '../file/problem.js'
 import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'

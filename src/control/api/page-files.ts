@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { packageFile } from '../../machine/package-file.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
 import { sendJson } from './http.js'
 import { type PortEntry, refusalFor } from './port.js'
 

@@ -5,8 +5,8 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { IDENTITY } from '../../kernel/machine/identity.js'
 import { objectIn } from '../../kernel/object.js'
-import { IDENTITY } from '../../machine/identity.js'
 import {
   CONNECT_PATH,
   counterProof,

@@ -11,8 +11,8 @@ import {
   valueOf,
 } from '../../kernel/json/text.js'
 import { DEFAULT_LIMITS } from '../../kernel/limits.js'
+import { IDENTITY } from '../../kernel/machine/identity.js'
 import { isObject, objectIn } from '../../kernel/object.js'
-import { IDENTITY } from '../../machine/identity.js'
 import type { ListName } from '../../model/listing.js'
 import { type Answer, failed, succeeded } from '../../model/outcome.js'
 import { NEWEST_LEGACY } from '../../model/revision.js'

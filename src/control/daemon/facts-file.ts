@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { IDENTITY } from '../../machine/identity.js'
+import { IDENTITY } from '../../kernel/machine/identity.js'
 import type { RuntimePaths } from '../../shim/place.js'
 import { readPrivate, writePrivate } from '../../state/private-file.js'
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { whenPartIsLost } from '../../kernel/late-module.js'
 import type { Logger } from '../../kernel/logger.js'
-import { packageFile } from '../../machine/package-file.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
 import { watchIdle } from './idle-end.js'
 
 /** Idle time before a proxy with replaced files hands over. */

@@ -2,7 +2,7 @@ import type { Environment, Loaded, ProxyConfig, VariableSource } from '../../con
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
-import { sanitizeLine } from '../../secrets/mask.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LoginShell } from './login-shell.js'
 
 /** Resolves the text of a configuration; like `parseConfig` with a text and a file. */

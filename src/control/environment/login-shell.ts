@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../../config/types.js'
-import { inheritedEnv } from '../../machine/inherited-env.js'
-import { whoAmI } from '../../machine/who-am-i.js'
+import { inheritedEnv } from '../../kernel/machine/inherited-env.js'
+import { whoAmI } from '../../kernel/machine/who-am-i.js'
 import { startFolder } from '../../shim/start.js'
 
 /** Time limit of a shell. Some start-up files take long. */

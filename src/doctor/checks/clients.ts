@@ -1,6 +1,6 @@
-import { rulesOf, shownInAnyCase } from '../../budget/expose-rules.js'
 import type { ClientConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
+import { rulesOf, shownInAnyCase } from '../../search/expose-rules.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
 import { type ImportedEntry, normalise } from '../../setup/import/normalise.js'
 import type { ClientEntry, ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../../config/defaults.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { isObject } from '../../kernel/object.js'
-import { isLoopbackHost } from '../../machine/loopback.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
 import { type ImportedEntry, normalise } from '../../setup/import/normalise.js'
 import { replaceSecrets } from '../../setup/import/secrets.js'

@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { ServerTransport } from '../../config/types.js'
-import { homeFolder } from '../../machine/who-am-i.js'
+import { homeFolder } from '../../kernel/machine/who-am-i.js'
 import type { ConfigFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 

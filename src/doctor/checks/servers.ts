@@ -1,5 +1,5 @@
 import { errorLines } from '../../kernel/error-lines.js'
-import { plainLine } from '../../secrets/plain-text.js'
+import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
 

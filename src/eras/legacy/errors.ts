@@ -10,9 +10,9 @@ import {
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Answer } from '../../model/outcome.js'
 import { asInternalError, errorCode, faultText, RPC_CODES, withErrorCode } from '../../model/rpc-error.js'
-import { sanitizeLine } from '../../secrets/mask.js'
 import { MODERN_CODES } from '../protocol.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */

@@ -12,6 +12,7 @@ import {
   textOf,
   withoutMember,
 } from '../../kernel/json/text.js'
+import { shortName } from '../../kernel/secrets/mask.js'
 import type { Welcome } from '../../model/links.js'
 import type { Answer } from '../../model/outcome.js'
 import type { ClientCapabilities, Identity, ServerFacts } from '../../model/peer.js'
@@ -27,7 +28,6 @@ import {
   encodeServerCapabilities,
   INFO_BYTES,
 } from '../../rpc/capabilities.js'
-import { shortName } from '../../secrets/mask.js'
 
 // ── from a client ──
 

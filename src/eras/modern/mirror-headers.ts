@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json/text.js'
-import { shortName } from '../../secrets/mask.js'
+import { shortName } from '../../kernel/secrets/mask.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import { type Message, metaOf } from '../../wire/jsonrpc.js'
 import { readClaim } from './envelope.js'

@@ -10,7 +10,7 @@ import {
   withoutMember,
 } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
-import { shortName } from '../../secrets/mask.js'
+import { shortName } from '../../kernel/secrets/mask.js'
 
 // Servers mark tool arguments that clients repeat in headers, for routing (server/tools, "x-mcp-header";
 // basic/transports/streamable-http, "Custom Headers from Tool Parameters").

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import { sanitizeLine } from '../../secrets/mask.js'
 import { askedName } from '../routes.js'
 import { outcomeName } from './counting/call-history.js'
 

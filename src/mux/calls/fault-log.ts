@@ -1,9 +1,9 @@
 import { onErrorReported } from '../../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import { sanitizeLine } from '../../secrets/mask.js'
 import { callFactsOf } from './call-facts.js'
 
 /** Maximum number of errors kept, and their maximum total length in characters. */

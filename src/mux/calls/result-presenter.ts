@@ -13,7 +13,7 @@ import {
   textOf,
   withAt,
 } from '../../kernel/json/text.js'
-import type { Meter } from '../../metering/meter.js'
+import type { Meter } from '../../kernel/meter.js'
 import type { Call } from '../../model/links.js'
 import { answerOf, type Outcome, succeeded } from '../../model/outcome.js'
 import { errorCode, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'

@@ -13,9 +13,9 @@ import {
   stringOf,
   textMember,
 } from '../../kernel/json/text.js'
+import { cutText, plainLine, plainText } from '../../kernel/secrets/plain-text.js'
 import { textBlock } from '../../model/content.js'
 import { type Answer, succeeded } from '../../model/outcome.js'
-import { cutText, plainLine, plainText } from '../../secrets/plain-text.js'
 
 /** Number of found tools that are shown with their schema, if it is short. */
 const SCHEMAS = 3

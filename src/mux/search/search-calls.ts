@@ -2,14 +2,6 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Item } from '../../catalog/lists/listed.js'
 import type { Merged } from '../../catalog/lists/merge.js'
 import type { Owners } from '../../catalog/owners.js'
-import { ToolFinder } from '../../catalog/search/finder.js'
-import {
-  isSearchTool,
-  READ_CHARS,
-  READ_CHARS_MAX,
-  type SearchToolName,
-} from '../../catalog/search/search-tools.js'
-import { similarNames } from '../../catalog/search/similar-names.js'
 import { Fault } from '../../kernel/faults.js'
 import {
   type JsonText,
@@ -28,6 +20,8 @@ import {
 import type { Call, Client, Viewer } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
+import { isSearchTool, READ_CHARS, READ_CHARS_MAX, type SearchToolName } from '../../search/search-tools.js'
+import { similarNames } from '../../search/similar-names.js'
 import { stillWanted } from '../calls/call-events.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import {
@@ -40,6 +34,7 @@ import {
   unknownText,
 } from './answers.js'
 import { BadArguments, SearchArguments } from './arguments.js'
+import { ToolFinder } from './finder.js'
 import type { LongResults } from './long-results.js'
 
 /** Maximum number of suggested names. */

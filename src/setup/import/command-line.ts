@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { homeFolder } from '../../machine/who-am-i.js'
+import { homeFolder } from '../../kernel/machine/who-am-i.js'
 
 const isFile = (path: string): boolean => {
   try {

@@ -1,7 +1,7 @@
 import { sep } from 'node:path'
 import { KEYS } from '../../config/schema/keys.generated.js'
 import { isObject } from '../../kernel/object.js'
-import { plainLine } from '../../secrets/plain-text.js'
+import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { Json } from '../edit/change.js'
 import { commandWords } from './command-line.js'
 import type { ContainerMembers } from './containers.js'

@@ -7,7 +7,7 @@ import {
   isSecretName,
   replaceKeys,
   replaceNamed,
-} from '../../secrets/mask.js'
+} from '../../kernel/secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { type ImportedEntry, variableName } from './normalise.js'
 

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
-import { OWN_PACKAGE } from '../../machine/own-package.js'
+import { OWN_PACKAGE } from '../../kernel/machine/own-package.js'
 import type { ClientProgram } from '../clients/clients.js'
 import type { ClientMachine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'

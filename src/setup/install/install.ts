@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
-import { plainLine } from '../../secrets/plain-text.js'
+import { plainLine } from '../../kernel/secrets/plain-text.js'
 import { type ClientProgram, isOfFolder } from '../clients/clients.js'
 import type { FileChange, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'

@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import { maskShapes } from '../../secrets/mask.js'
+import { maskShapes } from '../../kernel/secrets/mask.js'
 import type { Json } from '../edit/change.js'
 import { isOwn, type OwnMarks } from '../import/identity.js'
 import { normalise } from '../import/normalise.js'

@@ -1,8 +1,8 @@
 import type { LogLevel } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
-import type { Meter } from '../../metering/meter.js'
-import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../secrets/mask.js'
+import type { Meter } from '../../kernel/meter.js'
+import { isSecretName, MASK, sanitizeLine, sanitizeText } from '../../kernel/secrets/mask.js'
 
 /** A logger with an adjustable level, which its children share. */
 export interface AdjustableLogger extends Logger {

@@ -1,6 +1,6 @@
 import { secretsOf } from '../../config/read/secrets.js'
 import type { ProxyConfig } from '../../config/types.js'
-import { addSecrets } from '../../secrets/mask.js'
+import { addSecrets } from '../../kernel/secrets/mask.js'
 
 /** Number of configurations with masked secrets: servers of earlier ones may still run. */
 const MASKED_CONFIGS = 8

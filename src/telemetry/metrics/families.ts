@@ -1,4 +1,4 @@
-import type { CounterName, HistogramName } from '../../metering/meter.js'
+import type { CounterName, HistogramName } from '../../kernel/meter.js'
 
 /** Gauges, which are read on each scrape. */
 export type GaugeName =

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { FaultCode } from '../../kernel/faults.js'
-import type { CounterName, HistogramName, Meter, RepairKind } from '../../metering/meter.js'
-import { Counter, Histogram } from '../../metering/series.js'
-import { mask, sanitizeLine } from '../../secrets/mask.js'
+import type { CounterName, HistogramName, Meter, RepairKind } from '../../kernel/meter.js'
+import { mask, sanitizeLine } from '../../kernel/secrets/mask.js'
+import { Counter, Histogram } from '../../kernel/series.js'
 import { FAMILIES, FAMILY_NAMES, type FamilyName } from './families.js'
 
 /** The labels of a series, and its value. */

@@ -1,4 +1,4 @@
-import { Histogram } from '../../metering/series.js'
+import { Histogram } from '../../kernel/series.js'
 import { FAMILIES, type FamilyName } from './families.js'
 import type { Sample } from './registry.js'
 

@@ -1,11 +1,11 @@
 import { type JsonText, memberOf, stringOf, textMember } from '../../kernel/json/text.js'
+import { maskJson, sanitizeLine, sanitizeText } from '../../kernel/secrets/mask.js'
 import type { CallTrace, Destination, SpanContext, TracePart } from '../../model/call-trace.js'
 import { type Failure, failureOf, isFine } from '../../model/failure.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import type { OwnRequest } from '../../model/tracer.js'
 import { sessionHash } from '../../mux/calls/call-facts.js'
-import { maskJson, sanitizeLine, sanitizeText } from '../../secrets/mask.js'
 import { type Attributes, KIND, type Span, STATUS } from './span.js'
 
 const NAME_BYTES = 256

@@ -6,7 +6,7 @@ import { type Caller, hasEnded, type RenewCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { RefusalReason } from '../../metering/meter.js'
+import type { RefusalReason } from '../../kernel/meter.js'
 import type { HttpHandler } from '../../wire/http.js'
 import type { IncomingRequest } from '../node-internals.js'
 import {

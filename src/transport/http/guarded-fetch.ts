@@ -3,7 +3,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Agent, type Dispatcher, errors, request as send } from 'undici'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { isLoopbackHost } from '../../machine/loopback.js'
+import { isLoopbackHost } from '../../kernel/loopback.js'
 import { transferFault } from './faults.js'
 
 /** Addresses that a guarded fetch may use. */

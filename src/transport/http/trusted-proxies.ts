@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { parseNetwork } from '../../machine/networks.js'
+import { parseNetwork } from '../../kernel/machine/networks.js'
 import type { IncomingRequest } from '../node-internals.js'
 
 /** Maximum addresses examined in an `X-Forwarded-For`, from the nearest proxy on. */

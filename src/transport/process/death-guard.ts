@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../machine/package-file.js'
+import { packageFile } from '../../kernel/machine/package-file.js'
 import { systemRoot } from './process-tree.js'
 
 /** Ends the children of a proxy that dies without ending them (SIGKILL, out of memory, a crash). */

@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, renameSync, type Stats, statSync, unlinkSync } fr
 import { connect, type Server } from 'node:net'
 import { dirname } from 'node:path'
 import { Fault } from '../../kernel/faults.js'
-import { isNamedPipe } from '../../machine/socket-path.js'
+import { isNamedPipe } from '../../kernel/machine/socket-path.js'
 
 const OWNER_ONLY = 0o600
 const NOT_OWNER = 0o177

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
-import { isNamedPipe, PIPE_FOLDER } from '../../machine/socket-path.js'
+import { isNamedPipe, PIPE_FOLDER } from '../../kernel/machine/socket-path.js'
 
 /** `sun_path` holds 103 bytes and a NUL on macOS (`man 4 unix`), 107 on Linux, perhaps less elsewhere. */
 const MAX_PATH_BYTES = 100

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { createProxy } from '../../../src/app/proxy.js'
-import { createPersonalToken, tokenHash } from '../../../src/secrets/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../../src/kernel/secrets/personal-token.js'
 import {
   allowWith,
   answerAt,

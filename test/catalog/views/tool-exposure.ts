@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Amount, ToolExposureOptions } from '../../../src/budget/expose-rules.js'
 import { ToolExposure } from '../../../src/catalog/views/tool-exposure.js'
 import type { Router } from '../../../src/mux/router.js'
+import type { Amount, ToolExposureOptions } from '../../../src/search/expose-rules.js'
 import { FakeClient } from '../../support/client/fake-client.js'
 
 /** No client of these tests makes requests. */

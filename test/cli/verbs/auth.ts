@@ -1,5 +1,5 @@
 import t from 'tap'
-import { tokenHash } from '../../../src/secrets/personal-token.js'
+import { tokenHash } from '../../../src/kernel/secrets/personal-token.js'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
 t.test('auth token prints a token once, and the line that the file gets', async t => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { resolveListen } from '../../../src/cli/listening.js'
 import { DEFAULTS } from '../../../src/config/defaults.js'
 import { parseConfig } from '../../../src/config/parse.js'
-import { socketUrlOf } from '../../../src/machine/socket-path.js'
+import { socketUrlOf } from '../../../src/kernel/machine/socket-path.js'
 import {
   codeOnSignal,
   isRunning,

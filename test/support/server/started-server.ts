@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { socketUrlOf } from '../../../src/machine/socket-path.js'
+import { socketUrlOf } from '../../../src/kernel/machine/socket-path.js'
 import type { AnyMessage } from '../client/sdk-transports.js'
 import { endWith, OWN_GROUP, socketFile } from '../processes.js'
 

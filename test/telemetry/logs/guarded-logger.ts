@@ -1,6 +1,6 @@
 import t from 'tap'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { addSecrets } from '../../../src/secrets/mask.js'
+import { addSecrets } from '../../../src/kernel/secrets/mask.js'
 import { GuardedLogger, guardLogger } from '../../../src/telemetry/logs/guarded-logger.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'

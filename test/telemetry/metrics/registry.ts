@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addSecrets } from '../../../src/secrets/mask.js'
+import { addSecrets } from '../../../src/kernel/secrets/mask.js'
 import { FAMILY_NAMES } from '../../../src/telemetry/metrics/families.js'
 import { Metrics } from '../../../src/telemetry/metrics/registry.js'
 import { FakeClock } from '../../support/fake-clock.js'

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { packageFile } from '../../../src/machine/package-file.js'
+import { packageFile } from '../../../src/kernel/machine/package-file.js'
 import {
   createDeathGuard,
   DEATH_GUARD_SCRIPT,

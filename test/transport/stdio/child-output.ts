@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Clock } from '../../../src/kernel/async/clock.js'
 
-import { addSecrets } from '../../../src/secrets/mask.js'
+import { addSecrets } from '../../../src/kernel/secrets/mask.js'
 import { StderrLines } from '../../../src/transport/stdio/child-output.js'
 import { boundsOf } from '../../support/values.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'

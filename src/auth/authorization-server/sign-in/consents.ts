@@ -1,5 +1,5 @@
 import type { Principal } from '../../../kernel/caller.js'
-import { tokenHash } from '../../../secrets/personal-token.js'
+import { tokenHash } from '../../../kernel/secrets/personal-token.js'
 import type { Kept, Shelf } from '../shelf.js'
 
 /** A user's consent for a client, or a redirect URI that a user accepted. */

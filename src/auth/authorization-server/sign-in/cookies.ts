@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { tokenHash } from '../../../secrets/personal-token.js'
+import { tokenHash } from '../../../kernel/secrets/personal-token.js'
 
 /**
  * Returns the full name of a cookie at an origin. Browsers share cookies between all ports of a host, with

@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Principal } from '../../../kernel/caller.js'
+import { randomId } from '../../../kernel/ids.js'
+import type { Shelf } from '../shelf.js'
 import {
   type AccessToken,
   type IdentityProvider,
   type SignedInIdentity,
   SignInRefused,
-} from '../../../auth/sign-in/identity-provider.js'
-import type { Principal } from '../../../kernel/caller.js'
-import { randomId } from '../../../kernel/ids.js'
-import type { Shelf } from '../shelf.js'
+} from './identity-provider.js'
 
 /** A user's session at the identity provider, to which grants are bound. */
 export interface IdentitySession {

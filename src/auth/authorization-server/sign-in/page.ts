@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { plainLine } from '../../../secrets/plain-text.js'
+import { plainLine } from '../../../kernel/secrets/plain-text.js'
 
 const STYLE = `
 :root{color-scheme:light dark;--ground:#f4f5f7;--card:#fff;--ink:#1c2026;--quiet:#5b6472;--line:#dde1e7;

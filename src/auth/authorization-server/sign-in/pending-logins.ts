@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { FairMap } from '../../../kernel/fair-share.js'
-import type { PendingSignIn } from '../../sign-in/identity-provider.js'
+import type { PendingSignIn } from './identity-provider.js'
 
 /** A sign-in at the identity provider, and the id of the local sign-in that waits for it. */
 export interface PendingUserLogin extends PendingSignIn {

@@ -1,6 +1,6 @@
 import type { AuthConfig } from '../../../config/types.js'
 import type { Principal } from '../../../kernel/caller.js'
-import { tokenHash } from '../../../secrets/personal-token.js'
+import { tokenHash } from '../../../kernel/secrets/personal-token.js'
 import { withImplied } from '../../resource-server/scopes.js'
 
 /** A signed-in user, with the groups from an identity provider. */

@@ -1,5 +1,5 @@
 import type { LoginStatus } from '../../../auth/store/login-status.js'
-import { sanitizeLine } from '../../../secrets/mask.js'
+import { sanitizeLine } from '../../../kernel/secrets/mask.js'
 import { readConfiguration } from '../../configuration.js'
 import { print, printText } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'

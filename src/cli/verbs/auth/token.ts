@@ -1,4 +1,4 @@
-import { createPersonalToken, tokenHash } from '../../../secrets/personal-token.js'
+import { createPersonalToken, tokenHash } from '../../../kernel/secrets/personal-token.js'
 import { print } from '../../output/output.js'
 import { CliError, defineVerb, EXIT, jsonOption } from '../../verb.js'
 

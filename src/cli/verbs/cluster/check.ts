@@ -1,6 +1,6 @@
 import type { ClusterReport } from '../../../app/cluster/check.js'
 import { secretsOf } from '../../../config/read/secrets.js'
-import { addSecrets, mask } from '../../../secrets/mask.js'
+import { addSecrets, mask } from '../../../kernel/secrets/mask.js'
 import { configFile, readConfiguration } from '../../configuration.js'
 import { count, oneLineText, print, printText, say } from '../../output/output.js'
 import { stdoutLook, tableText } from '../../output/table.js'

@@ -152,7 +152,7 @@ const report = async (args: Args, looked: Looked): Promise<number> => {
   const code = await codeOf(args, looked)
   const { gather, all, copies } = looked
   if (args.json === true) {
-    const { maskJson } = await import('../../../secrets/mask.js')
+    const { maskJson } = await import('../../../kernel/secrets/mask.js')
     print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok, copies), null, 2)))
     return code
   }

@@ -16,9 +16,9 @@ import type {
   SessionFacts,
 } from '../../../doctor/facts.js'
 import { Fault, systemCode } from '../../../kernel/faults.js'
+import { IDENTITY } from '../../../kernel/machine/identity.js'
 import { isObject } from '../../../kernel/object.js'
-import { IDENTITY } from '../../../machine/identity.js'
-import { plainLine } from '../../../secrets/plain-text.js'
+import { plainLine } from '../../../kernel/secrets/plain-text.js'
 import { askDaemon } from '../../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../../shim/lock.js'
 import { isDenied, isNobody, placeId, placeOf, type RuntimePaths, thisMachine } from '../../../shim/place.js'

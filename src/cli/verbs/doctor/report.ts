@@ -2,7 +2,7 @@ import { createColors } from 'picocolors'
 import type { Counts, Gather } from '../../../doctor/examine.js'
 import type { Facts } from '../../../doctor/facts.js'
 import type { Finding } from '../../../doctor/finding.js'
-import { mask } from '../../../secrets/mask.js'
+import { mask } from '../../../kernel/secrets/mask.js'
 import { hasColor } from '../../output/look.js'
 import { count, oneLineText } from '../../output/output.js'
 

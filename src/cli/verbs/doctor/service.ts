@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { ServiceFacts } from '../../../doctor/facts.js'
-import { packageFile } from '../../../machine/package-file.js'
+import { packageFile } from '../../../kernel/machine/package-file.js'
 import { SetupError } from '../../../setup/setup-error.js'
 import { CliError } from '../../verb.js'
 import { findService, isActive, lingers } from '../service/found.js'

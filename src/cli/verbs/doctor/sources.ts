@@ -5,9 +5,9 @@ import type { ServerConfig, StdioTransport } from '../../../config/types.js'
 import { literalSecrets } from '../../../doctor/checks/configuration.js'
 import type { FactSources } from '../../../doctor/examine.js'
 import type { ConfigFacts, ProgramFacts } from '../../../doctor/facts.js'
-import { IDENTITY } from '../../../machine/identity.js'
-import { inheritedEnv } from '../../../machine/inherited-env.js'
-import { packageFile } from '../../../machine/package-file.js'
+import { IDENTITY } from '../../../kernel/machine/identity.js'
+import { inheritedEnv } from '../../../kernel/machine/inherited-env.js'
+import { packageFile } from '../../../kernel/machine/package-file.js'
 import { configTarget } from '../../configuration.js'
 import { ownScripts, setupFiles, setupMachine } from '../../setup/setup-files.js'
 
@@ -94,7 +94,7 @@ const readConfig = async (file: string, isOffline: boolean): Promise<ConfigFacts
       import('../../../setup/own-file.js'),
       setupFiles(),
       import('../../configuration.js'),
-      import('../../../secrets/mask.js'),
+      import('../../../kernel/secrets/mask.js'),
       import('../../../config/read/secrets.js'),
     ])
   if (!('text' in (await readConfigText(file)))) return undefined

@@ -247,7 +247,7 @@ const checked = async (
     await Promise.all([
       import('../../../config/parse.js'),
       import('../../in-process.js'),
-      import('../../../secrets/mask.js'),
+      import('../../../kernel/secrets/mask.js'),
       import('../../../config/read/secrets.js'),
       import('../../../kernel/json/text.js'),
     ])
@@ -284,7 +284,7 @@ const NEW_FIXES: Readonly<Partial<Record<string, string>>> = {
 const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
   const [{ troubleOf }, { mask }] = await Promise.all([
     import('../../setup/first-start.js'),
-    import('../../../secrets/mask.js'),
+    import('../../../kernel/secrets/mask.js'),
   ])
   const { id, message, why, fix } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)

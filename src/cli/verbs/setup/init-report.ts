@@ -37,7 +37,7 @@ export const sayCaps = async (
   started: readonly Started[],
 ): Promise<void> => {
   if (started.every(({ tools = 0 }) => tools === 0)) return
-  const { rulesOf } = await import('../../../budget/expose-rules.js')
+  const { rulesOf } = await import('../../../search/expose-rules.js')
   const rulesFor = rulesOf((await readUsable(config)).config)
   for (const { plan, view } of work) {
     const { id, label: client } = plan.place.client

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../../machine/package-file.js'
+import { packageFile } from '../../../kernel/machine/package-file.js'
 import type { ClientProgram } from '../../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../../setup/import/plan.js'
 import { projectWords, type Source } from '../../../setup/import/sources.js'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageFile } from '../../../machine/package-file.js'
+import { packageFile } from '../../../kernel/machine/package-file.js'
 import { CLIENTS, type ClientProgram } from '../../../setup/clients/clients.js'
 import type { InstallPlace, PlannedInstall } from '../../../setup/install/install.js'
 import type { Terms } from '../../../setup/install/journal.js'

@@ -14,6 +14,7 @@ import {
   textOf,
   withoutMembers,
 } from '../../../kernel/json/text.js'
+import { shortName } from '../../../kernel/secrets/mask.js'
 import { plainOf, TEXTS } from '../../../model/content.js'
 import type {
   CallSink,
@@ -29,7 +30,6 @@ import type { Progress } from '../../../model/progress.js'
 import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
-import { shortName } from '../../../secrets/mask.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { requestParams } from '../envelope.js'
 import { methodMayNeedInput } from '../methods.js'

@@ -1,7 +1,7 @@
 import { editMember, mayContain } from '../../../kernel/json/edit.js'
 import { type JsonText, mapElements, memberOf, ownText, textMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { sanitizeLine } from '../../../secrets/mask.js'
+import { sanitizeLine } from '../../../kernel/secrets/mask.js'
 import { paramHeadersOf } from '../param-headers.js'
 
 /** Bounds the schemas kept for one server; the oldest is forgotten first. */

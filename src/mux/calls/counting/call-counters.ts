@@ -1,5 +1,5 @@
-import type { Meter } from '../../../metering/meter.js'
-import type { Counter, Histogram } from '../../../metering/series.js'
+import type { Meter } from '../../../kernel/meter.js'
+import type { Counter, Histogram } from '../../../kernel/series.js'
 import { failureOf, isFine } from '../../../model/failure.js'
 import type { Outcome } from '../../../model/outcome.js'
 

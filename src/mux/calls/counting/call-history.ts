@@ -1,7 +1,7 @@
 import { textMember } from '../../../kernel/json/text.js'
+import { shortName } from '../../../kernel/secrets/mask.js'
 import type { Call, Client } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
-import { shortName } from '../../../secrets/mask.js'
 import { Durations, Slots } from './durations.js'
 
 /** Number of finished calls that are kept. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
-import { Histogram } from '../../../../src/metering/series.js'
+import { Histogram } from '../../../../src/kernel/series.js'
 import type { Call } from '../../../../src/model/links.js'
 import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
 import { CallMeter } from '../../../../src/mux/calls/counting/call-meter.js'

@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { Fault } from '../../kernel/faults.js'
+import { Fault } from '../../../kernel/faults.js'
 
 export interface IdentityProviderOptions {
   readonly issuer: string

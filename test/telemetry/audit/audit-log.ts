@@ -4,7 +4,7 @@ import t from 'tap'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { succeeded } from '../../../src/model/outcome.js'
-import { openAudit } from '../../../src/telemetry/logs/audit-log.js'
+import { openAudit } from '../../../src/telemetry/audit/audit-log.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout, until } from '../../support/processes.js'
@@ -117,8 +117,8 @@ t.test(
   { skip: skipWithout.mocks },
   async t => {
     const said: string[] = []
-    const mocked = await t.mockImport<typeof import('../../../src/telemetry/logs/audit-log.js')>(
-      '../../../src/telemetry/logs/audit-log.js',
+    const mocked = await t.mockImport<typeof import('../../../src/telemetry/audit/audit-log.js')>(
+      '../../../src/telemetry/audit/audit-log.js',
       {
         '../../../src/telemetry/logs/logger.js': {
           createStderrSink: () => ({ write: (line: string) => void said.push(line) }),

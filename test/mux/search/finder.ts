@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Item } from '../../../src/catalog/lists/listed.js'
 import type { Merged } from '../../../src/catalog/lists/merge.js'
-import { ToolFinder } from '../../../src/catalog/search/finder.js'
 import { textOf } from '../../../src/kernel/json/text.js'
+import { ToolFinder } from '../../../src/mux/search/finder.js'
 
 t.test('when the list of one server changes, only its tools are read again', async t => {
   const read: string[] = []

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ToolRanking } from '../../../src/catalog/search/rank.js'
-import { type SearchedTool, ToolIndex } from '../../../src/catalog/search/tool-index.js'
+import { ToolRanking } from '../../src/search/rank.js'
+import { type SearchedTool, ToolIndex } from '../../src/search/tool-index.js'
 
 const tool = (name: string, description = '', schema: unknown = {}): SearchedTool => ({
   name,

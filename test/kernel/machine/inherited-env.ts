@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inheritedEnv } from '../../src/machine/inherited-env.js'
+import { inheritedEnv } from '../../../src/kernel/machine/inherited-env.js'
 
 t.test('a child on POSIX gets what programs need and none of our secrets', async t => {
   const kept = {

@@ -1,4 +1,4 @@
-import { type JsonText, textOf } from '../../kernel/json/text.js'
+import { type JsonText, textOf } from '../kernel/json/text.js'
 
 /** Maximum length of the server names in a description. */
 const SERVERS_CHARS = 400

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { SearchBenchmark } from '../../support/search-benchmark.js'
+import { SearchBenchmark } from '../support/search-benchmark.js'
 
-const benchmark = new SearchBenchmark(new URL('../../../bench/search/', import.meta.url))
+const benchmark = new SearchBenchmark(new URL('../../bench/search/', import.meta.url))
 const { intents } = benchmark
 const heldOut = intents.filter(intent => intent.heldOut === true)
 

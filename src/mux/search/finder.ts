@@ -1,9 +1,9 @@
+import type { Item } from '../../catalog/lists/listed.js'
+import type { Merged, MergePart } from '../../catalog/lists/merge.js'
+import { exposedName } from '../../catalog/names/names.js'
 import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
-import type { Item } from '../lists/listed.js'
-import type { Merged, MergePart } from '../lists/merge.js'
-import { exposedName } from '../names/names.js'
-import { type Question, ToolRanking } from './rank.js'
-import { type SearchedTool, ToolIndex } from './tool-index.js'
+import { type Question, ToolRanking } from '../../search/rank.js'
+import { type SearchedTool, ToolIndex } from '../../search/tool-index.js'
 
 /** Number of tools that are indexed before other work may run. */
 const AT_ONCE = 250

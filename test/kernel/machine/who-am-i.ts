@@ -1,6 +1,6 @@
 import t from 'tap'
-import { homeFolder, whoAmI } from '../../src/machine/who-am-i.js'
-import { isWindows } from '../support/processes.js'
+import { homeFolder, whoAmI } from '../../../src/kernel/machine/who-am-i.js'
+import { isWindows } from '../../support/processes.js'
 
 const HOME = isWindows ? 'USERPROFILE' : 'HOME'
 const KNOWN = { homedir: '/home/ann', username: 'ann', uid: 7, gid: 7, shell: '/bin/zsh' }

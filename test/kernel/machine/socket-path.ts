@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isNamedPipe, socketPathOf, socketUrlOf } from '../../src/machine/socket-path.js'
+import { isNamedPipe, socketPathOf, socketUrlOf } from '../../../src/kernel/machine/socket-path.js'
 
 t.test('the address of a socket leads to its path, and anything else to nothing', async t => {
   const rows: readonly (readonly [url: string, path: string | undefined])[] = [

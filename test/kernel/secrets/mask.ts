@@ -12,7 +12,7 @@ import {
   sanitizeLine,
   sanitizeText,
   shortName,
-} from '../../src/secrets/mask.js'
+} from '../../../src/kernel/secrets/mask.js'
 
 /** Signs such as keys are made of. */
 const signs = (count: number): string => 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz'.repeat(9).slice(0, count)

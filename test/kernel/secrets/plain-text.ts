@@ -1,5 +1,5 @@
 import t from 'tap'
-import { drawnLine } from '../../src/secrets/plain-text.js'
+import { drawnLine } from '../../../src/kernel/secrets/plain-text.js'
 
 t.test('a line of a foreign program stands in the log without what steers a terminal', async t => {
   const rows = [

@@ -1,4 +1,4 @@
-import { isObject } from '../../kernel/object.js'
+import { isObject } from '../kernel/object.js'
 import { searchWords } from './words.js'
 
 /** The searchable properties of a tool. */

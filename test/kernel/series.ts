@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Counter, Histogram } from '../../src/metering/series.js'
+import { Counter, Histogram } from '../../src/kernel/series.js'
 
 t.test('a counter adds up what it is told', async t => {
   const counter = new Counter()

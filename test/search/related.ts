@@ -1,5 +1,5 @@
 import t from 'tap'
-import { expandQuestion } from '../../../src/catalog/search/related.js'
+import { expandQuestion } from '../../src/search/related.js'
 
 const relatedOf = (text: string) => expandQuestion(text).words
 

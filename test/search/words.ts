@@ -1,6 +1,6 @@
 import t from 'tap'
-import { stemOf } from '../../../src/catalog/search/stem.js'
-import { searchWords } from '../../../src/catalog/search/words.js'
+import { stemOf } from '../../src/search/stem.js'
+import { searchWords } from '../../src/search/words.js'
 
 t.test('names are split at capitals, signs and digits', t => {
   t.strictSame(searchWords('getFileContents'), ['get', 'fil', 'content'])
