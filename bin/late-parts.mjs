@@ -12,18 +12,18 @@ const IMPORT = /import\('(\.[^']+)'\)/g
  * loads a package that its neighbours do not need, or is loaded in another order.
  */
 const PARTS = Object.entries({
-  asking: /^(shim\/ask|app\/(control\/seat|processes\/orphans))\b/,
+  asking: /^(shim\/ask|control\/daemon\/daemon-lock|state\/processes\/orphans)\b/,
   small:
-    /^(kernel|secrets|budget|shim|config\/(read|schema)|app\/(control|environment|processes|state\/state-key|server-registry|local-client|shutdown|show-page))\b/,
+    /^(kernel|search\/expose-rules|shim|config\/(read|schema)|control\/(daemon|environment|local-client)|state\/(processes|state-key)|app\/(server-registry|shutdown|show-page))\b/,
   config: /^(config|app\/reload)\b/,
   setup: /^setup\/(?!edit\/(jsonc|toml|yaml)|add\/bundle|import\/plan)/,
-  doctor: /^(doctor|cli\/verbs\/doctor\/(?!probes))/,
-  telling: /^cli\/verbs\/(why|status|logs)\./,
-  serve: /^cli\/verbs\/(serve|stdio|bridge)\./,
-  verbs: /^cli\/(?!command-line|verbs\/doctor)/,
-  logins: /^(app\/(connect|credentials)|auth\/client)\//,
+  doctor: /^(doctor|cli\/doctor\/(?!probes))/,
+  telling: /^cli\/status\/(why|status|logs)\./,
+  serve: /^cli\/serve\/(serve|stdio|bridge)\./,
+  verbs: /^cli\/(?!command-line|doctor)/,
+  logins: /^auth\/(pages|store|client)\//,
   http: /^(app\/(listeners\/http|auth\/resource-server)|transport\/socket)\b/,
-  watching: /^app\/(metrics|api)\//,
+  watching: /^(telemetry\/metrics|control\/api)\//,
   fetch: /^transport\/http\/(?!guarded-fetch)/,
 })
 

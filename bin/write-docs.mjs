@@ -95,7 +95,7 @@ const pages = async () => {
   )
   const verbs = await load(
     'verbs',
-    "export { SECTIONS } from './src/cli/all-verbs.ts'; export { EXIT_TABLE } from './src/cli/verb.ts'",
+    "export { SECTIONS } from './src/cli/all-verbs.ts'; export { EXIT_TABLE } from './src/cli/shared/verb.ts'",
   )
   const all = {
     ...partsOf(documentedSchema()),

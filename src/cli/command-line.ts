@@ -2,11 +2,19 @@ import yargs, { type Argv } from 'yargs'
 import { suggest } from '../config/schema/suggest.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
-import { columnsOf } from './output/look.js'
-import { printText } from './output/output.js'
-import { isShortCommand, ownCommand, pasteable } from './output/typed.js'
 import { GRAMMAR } from './parse-simple.js'
-import { type Chosen, CliError, EXIT, EXIT_TABLE, type Flags, type Verb, type VerbArguments } from './verb.js'
+import { columnsOf } from './shared/output/look.js'
+import { printText } from './shared/output/output.js'
+import { isShortCommand, ownCommand, pasteable } from './shared/output/typed.js'
+import {
+  type Chosen,
+  CliError,
+  EXIT,
+  EXIT_TABLE,
+  type Flags,
+  type Verb,
+  type VerbArguments,
+} from './shared/verb.js'
 
 const HELP_WIDTH = 110
 const HELP = new Set(['--help', '-h'])

@@ -1,7 +1,7 @@
 import { CLIENTS } from '../setup/clients/clients.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf } from './all-verbs.js'
-import { print } from './output/output.js'
-import { EXIT, type Flags, type Verb } from './verb.js'
+import { print } from './shared/output/output.js'
+import { EXIT, type Flags, type Verb } from './shared/verb.js'
 
 /** A completion and its description. */
 type Candidate = readonly [word: string, about: string]
@@ -80,7 +80,7 @@ const values = async (
 
 const load = async (words: readonly string[]) => {
   const [{ configTarget }, { loadConfig }] = await Promise.all([
-    import('./configuration.js'),
+    import('./shared/configuration.js'),
     import('../config/load.js'),
   ])
   const at = words.indexOf('--config')

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { SetupError } from '../setup/setup-error.js'
-import { numbered, say } from './output/output.js'
-import { CliError, EXIT } from './verb.js'
+import { numbered, say } from './shared/output/output.js'
+import { CliError, EXIT } from './shared/verb.js'
 
 interface Lines {
   readonly code: number

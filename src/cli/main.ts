@@ -1,7 +1,7 @@
 import { hasCurrentFolder, NO_FOLDER } from '../kernel/machine/current-folder.js'
-import { flush, tolerateReaders } from './output/output.js'
 import { parseSimple } from './parse-simple.js'
-import { type Chosen, CliError, EXIT, type Verb } from './verb.js'
+import { flush, tolerateReaders } from './shared/output/output.js'
+import { type Chosen, CliError, EXIT, type Verb } from './shared/verb.js'
 
 /** Maximum wait for readers to take the remaining output of a service. */
 const FLUSH_MS = 500
@@ -71,13 +71,13 @@ const chooseSimply = async (
 }
 
 const SIMPLE = new Map<string, () => Promise<Verb>>([
-  ['doctor', async () => (await import('./verbs/doctor/doctor.js')).doctor],
-  ['serve', async () => (await import('./verbs/serve.js')).serve],
-  ['stdio', async () => (await import('./verbs/stdio.js')).stdio],
-  ['bridge', async () => (await import('./verbs/bridge.js')).bridge],
-  ['why', async () => (await import('./verbs/why.js')).why],
-  ['status', async () => (await import('./verbs/status.js')).status],
-  ['logs', async () => (await import('./verbs/logs.js')).logs],
+  ['doctor', async () => (await import('./doctor/doctor.js')).doctor],
+  ['serve', async () => (await import('./serve/serve.js')).serve],
+  ['stdio', async () => (await import('./serve/stdio.js')).stdio],
+  ['bridge', async () => (await import('./serve/bridge.js')).bridge],
+  ['why', async () => (await import('./status/why.js')).why],
+  ['status', async () => (await import('./status/status.js')).status],
+  ['logs', async () => (await import('./status/logs.js')).logs],
 ])
 
 /** Prints an error; the words that name a command select its help. */

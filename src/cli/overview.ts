@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import type { Loaded } from '../config/types.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
 import type { ProxyStatus } from '../status/status.js'
-import { configTarget, loadFile } from './configuration.js'
-import { count, oneLineText, print, say, shortPath } from './output/output.js'
-import { stdoutLook, tableText } from './output/table.js'
 import { findServers } from './setup/finding.js'
-import { setupFiles, setupMachine } from './setup/setup-files.js'
-import { EXIT } from './verb.js'
+import { configTarget, loadFile } from './shared/configuration.js'
+import { count, oneLineText, print, say, shortPath } from './shared/output/output.js'
+import { stdoutLook, tableText } from './shared/output/table.js'
+import { setupFiles, setupMachine } from './shared/setup-files.js'
+import { EXIT } from './shared/verb.js'
 
 /** Shows the status on a terminal, or how to get started, for `mcp-proxy` without a verb. */
 export const overview = async (): Promise<number> => {
@@ -101,7 +101,7 @@ const askDaemon = async (file: string): Promise<ProxyStatus | undefined> => {
     import('../shim/ask.js'),
     import('../control/daemon/daemon-lock.js'),
     import('../shim/place.js'),
-    import('./verbs/status.js'),
+    import('./status/status.js'),
   ])
   try {
     const machine = thisMachine()

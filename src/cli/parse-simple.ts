@@ -1,5 +1,5 @@
 import parser from 'yargs-parser'
-import type { Flags, Verb, VerbArguments } from './verb.js'
+import type { Flags, Verb, VerbArguments } from './shared/verb.js'
 
 /** Grammar options shared by both parsers. */
 export const GRAMMAR = {

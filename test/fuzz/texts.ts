@@ -6,7 +6,7 @@ import t from 'tap'
 import { cursorKey, decodeCursor, encodeCursor } from '../../src/catalog/lists/cursor.js'
 import { aliasOf, exposedName } from '../../src/catalog/names/names.js'
 import { exposedUri, matchTemplate, schemeAliases, splitUri } from '../../src/catalog/names/uris.js'
-import { oneLineText } from '../../src/cli/output/output.js'
+import { oneLineText } from '../../src/cli/shared/output/output.js'
 import {
   checkHeaders,
   decodeHeaderValue,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
-import { shownStatus } from '../../src/cli/verbs/status.js'
+import { shownStatus } from '../../src/cli/status/status.js'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { troubles } from '../../src/ui/live/troubles.js'

@@ -432,7 +432,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'SE-5': [
-    ['cli/verbs/serve.ts', 'serve says where it listens, serves, and ends its servers with itself'],
+    ['cli/serve/serve.ts', 'serve says where it listens, serves, and ends its servers with itself'],
     [
       'transport/http/server.ts',
       'a rebound Host and a foreign Origin are refused everywhere, before anything else',

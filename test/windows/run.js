@@ -7,11 +7,11 @@ import { bundle, root } from '../bundle.js'
 
 const SMOKE = [
   'scenarios/windows.ts',
-  'cli/verbs/call.ts',
-  'cli/verbs/serve.ts',
-  'cli/verbs/status.ts',
-  'cli/verbs/bridge.ts',
-  'cli/verbs/stdio.ts',
+  'cli/tools/call.ts',
+  'cli/serve/serve.ts',
+  'cli/status/status.ts',
+  'cli/serve/bridge.ts',
+  'cli/serve/stdio.ts',
 ]
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))

@@ -1,7 +1,7 @@
 import type { InstallPlace } from '../../setup/install/install.js'
 import type { OwnedInstall } from '../../setup/install/journal.js'
-import { oneLineText } from '../output/output.js'
-import { wrappedText } from '../output/wrap.js'
+import { oneLineText } from '../shared/output/output.js'
+import { wrappedText } from '../shared/output/wrap.js'
 import type { Context } from './installing.js'
 
 /** A server of a client's file that may move behind the proxy. */

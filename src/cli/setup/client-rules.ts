@@ -14,12 +14,12 @@ import {
 import type { OwnedInstall } from '../../setup/install/journal.js'
 import { toolNamesOf } from '../../state/known-tools.js'
 import { readPrivate, writePrivate } from '../../state/private-file.js'
-import { loadFile, readUsable } from '../configuration.js'
-import { confirm } from '../output/ask.js'
-import { oneLineText, say, shortPath } from '../output/output.js'
-import { wrappedText } from '../output/wrap.js'
+import { loadFile, readUsable } from '../shared/configuration.js'
+import { confirm } from '../shared/output/ask.js'
+import { oneLineText, say, shortPath } from '../shared/output/output.js'
+import { wrappedText } from '../shared/output/wrap.js'
+import { setupFiles, setupMachine } from '../shared/setup-files.js'
 import { type ClientMoves, type Taken, takenBefore } from './client-moves.js'
-import { setupFiles, setupMachine } from './setup-files.js'
 
 /** Options for keeping a client's rules before its servers move. */
 interface Wish {

@@ -1,7 +1,7 @@
 import type { ClientProgram } from '../../setup/clients/clients.js'
 import { SetupError } from '../../setup/setup-error.js'
-import { mark } from '../output/look.js'
-import { say } from '../output/output.js'
+import { mark } from '../shared/output/look.js'
+import { say } from '../shared/output/output.js'
 import { checkEditable } from './client-plans.js'
 import type { Context } from './installing.js'
 

@@ -1,9 +1,9 @@
 import type { Plan } from '../../setup/import/plan.js'
 import type { Sources } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
-import { configTarget } from '../configuration.js'
-import { count } from '../output/output.js'
-import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
+import { configTarget } from '../shared/configuration.js'
+import { count } from '../shared/output/output.js'
+import { ownScripts, setupFiles, setupMachine } from '../shared/setup-files.js'
 
 /** The servers found on this machine and the import plan for them. */
 export interface Findings extends Sources {

@@ -6,11 +6,11 @@ import { Fault } from '../../kernel/faults.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import { type NumberedProblem, problem } from '../../problems/problem.js'
 import type { ServerStatus } from '../../status/status.js'
-import { inProcess } from '../in-process.js'
-import { mark } from '../output/look.js'
-import { count, oneLineText, say } from '../output/output.js'
-import { wrappedText } from '../output/wrap.js'
-import { CliError, EXIT } from '../verb.js'
+import { inProcess } from '../shared/in-process.js'
+import { mark } from '../shared/output/look.js'
+import { count, oneLineText, say } from '../shared/output/output.js'
+import { wrappedText } from '../shared/output/wrap.js'
+import { CliError, EXIT } from '../shared/verb.js'
 
 /** The result of a server's first start. */
 export interface Started {

@@ -1,7 +1,7 @@
 import type { InstanceRecord } from '../../state/instance.js'
-import { numbered, oneLineText, say } from '../output/output.js'
-import { askRunning, chooseRunning, runningName } from '../running.js'
-import { EXIT } from '../verb.js'
+import { numbered, oneLineText, say } from '../shared/output/output.js'
+import { askRunning, chooseRunning, runningName } from '../shared/running.js'
+import { EXIT } from '../shared/verb.js'
 
 /** Ample for a file of a few hundred servers. */
 const LIMIT_MS = 5000

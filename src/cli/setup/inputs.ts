@@ -2,10 +2,10 @@ import { isObject } from '../../kernel/object.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
 import type { Doubtful, Plan } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
-import { askUser, choose, isInteractive } from '../output/ask.js'
-import { oneLineText, say } from '../output/output.js'
-import { wrappedText } from '../output/wrap.js'
-import { setupFiles } from './setup-files.js'
+import { askUser, choose, isInteractive } from '../shared/output/ask.js'
+import { oneLineText, say } from '../shared/output/output.js'
+import { wrappedText } from '../shared/output/wrap.js'
+import { setupFiles } from '../shared/setup-files.js'
 
 /** Returns the client's descriptions of the values that it asks for (`inputs` of VS Code), by variable. */
 export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMap<string, string>> => {

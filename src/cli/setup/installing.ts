@@ -9,11 +9,11 @@ import type { Programs } from '../../setup/install/entry.js'
 import type { InstallContext, InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import type { Scope, Terms } from '../../setup/install/journal.js'
 import type { OwnFile } from '../../setup/own-file.js'
-import { configTarget } from '../configuration.js'
-import { mark } from '../output/look.js'
-import { say } from '../output/output.js'
-import { CliError, EXIT } from '../verb.js'
-import { ownScripts, setupFiles, setupMachine } from './setup-files.js'
+import { configTarget } from '../shared/configuration.js'
+import { mark } from '../shared/output/look.js'
+import { say } from '../shared/output/output.js'
+import { ownScripts, setupFiles, setupMachine } from '../shared/setup-files.js'
+import { CliError, EXIT } from '../shared/verb.js'
 
 /** The parts of entries, and the files to write them to. */
 export interface Context extends InstallContext {

@@ -1,7 +1,7 @@
 import { SIGNAL_CODES } from '../../app/shutdown.js'
 import { Deferred } from '../../kernel/async/deferred.js'
-import { shortPath } from '../output/output.js'
-import { CliError } from '../verb.js'
+import { shortPath } from '../shared/output/output.js'
+import { CliError } from '../shared/verb.js'
 
 type Signal = keyof typeof SIGNAL_CODES
 

@@ -1,6 +1,6 @@
-import { askUser, confirm } from '../output/ask.js'
-import { say } from '../output/output.js'
-import { CliError } from '../verb.js'
+import { askUser, confirm } from '../shared/output/ask.js'
+import { say } from '../shared/output/output.js'
+import { CliError } from '../shared/verb.js'
 import type { Started } from './first-start.js'
 import type { Interrupts } from './interrupts.js'
 
@@ -22,7 +22,7 @@ export const offerLogins = async (
 }
 
 const signedIn = async (name: string, config: string | undefined): Promise<boolean> => {
-  const { findServer, signIn } = await import('../verbs/auth/signing-in.js')
+  const { findServer, signIn } = await import('../auth/signing-in.js')
   const how = { usesBrowser: true, wantsDevice: false, forgetsClient: false, timeoutMs: LOGIN_MS }
   try {
     await signIn(await findServer(name, config), { ...how, say, readLines: pasted })

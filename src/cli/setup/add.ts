@@ -1,0 +1,290 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import { readTransportAddress } from '../../config/read/transport.js'
+import type { ProxyConfig } from '../../config/types.js'
+import type { Described } from '../../setup/add/server-json.js'
+import { dependsOnFolder } from '../../setup/import/folder.js'
+import type { ImportedEntry } from '../../setup/import/normalise.js'
+import type { OwnFile } from '../../setup/own-file.js'
+import type { ServerStatus } from '../../status/status.js'
+import { askUser, isInteractive } from '../shared/output/ask.js'
+import { mark } from '../shared/output/look.js'
+import { count, oneLineText, print, say } from '../shared/output/output.js'
+import { setupFiles } from '../shared/setup-files.js'
+import {
+  CliError,
+  configOption,
+  defineVerb,
+  EXIT,
+  jsonOption,
+  textOption,
+  textsOption,
+  type VerbArguments,
+} from '../shared/verb.js'
+import { followedBy } from './followed.js'
+import { openOwn } from './own-server.js'
+
+const flags = {
+  config: configOption,
+  header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
+  env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
+  as: textOption('For a server of the registry or a bundle: another name for it'),
+  registry: textOption('Another registry than registry.modelcontextprotocol.io, as its address'),
+  secrets: {
+    choices: ['env', 'keep'],
+    default: 'env',
+    requiresArg: true,
+    describe: 'Move secrets into secrets.env next to the configuration, or keep them in the entry',
+  },
+  'no-check': { type: 'boolean', describe: 'Write it without starting it first' },
+  json: jsonOption,
+} as const
+
+const positionals = {
+  name: { type: 'string', demandOption: true, describe: 'A name; or REGISTRY/NAME, or a FILE.mcpb' },
+  url: { type: 'string', describe: 'The address of a remote server' },
+} as const
+
+type Args = VerbArguments<typeof flags, typeof positionals>
+
+/** A server to add. */
+interface Wanted extends Described {
+  readonly name: string
+  /** Required step before its first start. */
+  readonly prepare?: () => Promise<void>
+}
+
+export const add = defineVerb({
+  usage: 'add <name> [url]',
+  needs: 'the name of a server',
+  takesCommand: true,
+  synopsis:
+    '$0 add [options] NAME -- COMMAND [ARG…]\n$0 add [options] NAME URL\n$0 add [options] REGISTRY/NAME\n' +
+    '$0 add [options] FILE.mcpb\n\nAdd a server to the configuration, after it was started once.',
+  describe: 'Add a server: a command after --, a URL, a server of the registry, or a bundle (.mcpb)',
+  flags,
+  positionals,
+  examples: [
+    ['mcp-proxy add memory -- npx -y @modelcontextprotocol/server-memory', 'A command'],
+    ['mcp-proxy add notes https://example.com/mcp --header "Authorization: Bearer x"', 'A URL'],
+    ['mcp-proxy add io.github.user/weather', 'A server of the registry, with its version pinned'],
+  ],
+  async run(args, command) {
+    const { own } = await openOwn(args.config)
+    const wanted = await describe(args, command)
+    const { name } = wanted
+    refuseKnown(own, name)
+    const { SecretNames } = await import('../../setup/import/secrets.js')
+    const given = await answered(wanted, variable => new SecretNames(own.variables).valueOf(variable))
+    await wanted.prepare?.()
+    const tools =
+      args.noCheck === true ? undefined : await inFolder(own.programFolder, () => checked(own, wanted, given))
+    const secrets = await written(args, wanted, given)
+    const file = own.file.state.path
+    if (args.json === true) print(JSON.stringify({ version: 1, file, name, tools, secrets }))
+    else if (tools !== undefined && tools.length > 0) print(tools.join('\n'))
+    say(
+      `${mark(true)} ${name}${tools === undefined ? '' : `: ${count(tools.length, 'tool')}`}, written to ${file}`,
+    )
+    for (const variable of secrets) say(`${variable} is in ${own.secrets.path}`)
+    return await followedBy(file)
+  },
+})
+
+/** Throws a CliError if the name is taken. */
+const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
+  if (!servers.has(name)) return
+  throw new CliError(EXIT.usage, `${file.state.path} has a server "${name}"`, {
+    why: 'nothing was written',
+    fix: `mcp-proxy remove ${name}`,
+  })
+}
+
+const ATTEMPTS = 5
+
+/**
+ * Adds a server to the current file, which may have changed while the server was tested. Resolves with the
+ * names of the added variables. Rejects with a CliError if the name is taken by now.
+ */
+const written = async (
+  args: Args,
+  { name, entry }: Wanted,
+  given: ReadonlyMap<string, string>,
+): Promise<readonly string[]> => {
+  const [{ replaceSecrets, SecretNames }, { writeOwnFile }, { ConflictError }] = await Promise.all([
+    import('../../setup/import/secrets.js'),
+    import('../../setup/own-file.js'),
+    import('../../setup/files/revise.js'),
+  ])
+  for (let attempt = 1; ; attempt += 1) {
+    const { own, files } = await openOwn(args.config)
+    refuseKnown(own, name)
+    const names = new SecretNames(own.variables)
+    for (const [variable, value] of given) names.put(name, variable, value)
+    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
+    const value = args.secrets === 'keep' ? entry : replaceSecrets(entry, take, () => true)
+    try {
+      await writeOwnFile(files, own, [{ at: [], name, value }], names.added)
+      return [...names.added.keys()]
+    } catch (thrown) {
+      if (!(thrown instanceof ConflictError) || attempt === ATTEMPTS) throw thrown
+    }
+  }
+}
+
+/** Builds the server that the command line describes. Throws a CliError for contradictory arguments. */
+const describe = async (args: Args, command: readonly string[] | undefined): Promise<Wanted> => {
+  const { name, url, header, env } = args
+  if (command !== undefined) {
+    if (url !== undefined)
+      throw new CliError(EXIT.usage, 'a URL and a command are two servers: give one of them')
+    if (header !== undefined) throw new CliError(EXIT.usage, '--header is for a URL; a command gets --env')
+    return { name, entry: commandEntry(command, env), inputs: [] }
+  }
+  if (env !== undefined) throw new CliError(EXIT.usage, '--env is for a command; a URL gets --header')
+  if (url !== undefined) return { name, entry: urlEntry(url, header), inputs: [] }
+  if (header !== undefined) throw new CliError(EXIT.usage, '--header is for a URL')
+  if (/\.mcpb$/i.test(name)) return await bundled(name, args.as)
+  if (name.includes('/')) return await registered(args)
+  throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL behind the name`)
+}
+
+const commandEntry = (
+  [command = '', ...args]: readonly string[],
+  pairs: readonly string[] = [],
+): ImportedEntry => {
+  if (command === '') throw new CliError(EXIT.usage, 'which command? Write it after --')
+  const env = pairs.map((pair): [string, string] => {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new CliError(EXIT.usage, '--env needs KEY=VALUE')
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+  const entry = {
+    command,
+    ...(args.length === 0 ? {} : { args }),
+    ...(env.length === 0 ? {} : { env: Object.fromEntries(env) }),
+  }
+  // Paths were typed in the current folder, but our programs run in another one.
+  const isHere = [command, ...args].some(word => !isAbsolute(word) && /[/\\.]/.test(word) && existsSync(word))
+  return isHere || dependsOnFolder(entry) ? { ...entry, cwd: process.cwd() } : entry
+}
+
+const urlEntry = (url: string, lines: readonly string[] = []): ImportedEntry => {
+  const address = readTransportAddress(url, undefined)
+  if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.fix}`)
+  const headers = lines.map((line): [string, string] => {
+    const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
+    if (name === undefined || value === undefined)
+      throw new CliError(EXIT.usage, '--header needs "Name: value"')
+    return [name, value]
+  })
+  return { url, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) }
+}
+
+const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
+  const [{ fetchServerJson, registryShortName }, { describeServerJson }] = await Promise.all([
+    import('../../setup/add/registry.js'),
+    import('../../setup/add/server-json.js'),
+  ])
+  const described = describeServerJson(await fetchServerJson(name, registry))
+  if (described === undefined) {
+    throw new CliError(EXIT.failure, `${name} does not offer a usable package or address`)
+  }
+  return { name: as ?? registryShortName(name), ...inHome(described) }
+}
+
+const bundled = async (file: string, name: string | undefined): Promise<Wanted> => {
+  const [{ readBundle }, { state }] = await Promise.all([import('../../setup/add/bundle.js'), setupFiles()])
+  const bytes = await readFile(file).catch(() => {
+    throw new CliError(EXIT.failure, `${file} cannot be read`)
+  })
+  const { unpack, ...bundle } = readBundle(file, bytes, join(state, 'bundles'))
+  return { ...inHome(bundle), name: name ?? bundle.name, prepare: unpack }
+}
+
+/** Sets the home folder for programs that do not depend on a folder. */
+const inHome = <T extends Described>(described: T): T => {
+  const { entry } = described
+  return 'command' in entry && !('cwd' in entry) ? { ...described, entry: { ...entry, cwd: '~' } } : described
+}
+
+/** Asks for the values that the server requires. Throws a CliError without a terminal. */
+const answered = async (
+  { inputs, name }: Wanted,
+  known: (variable: string) => string | undefined,
+): Promise<ReadonlyMap<string, string>> => {
+  const missing = inputs.filter(variable => (known(variable) ?? process.env[variable]) === undefined)
+  if (missing.length > 0 && !isInteractive()) {
+    throw new CliError(EXIT.usage, `${name} needs ${missing.join(', ')}: set them, or run this on a terminal`)
+  }
+  const values = new Map<string, string>()
+  for (const variable of missing) values.set(variable, await askUser(`${variable} for ${name}: `, true))
+  return values
+}
+
+/** Creates the server's folder for `work`, and removes it again if `work` fails. */
+const inFolder = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    return await work()
+  } catch (thrown) {
+    if (first !== undefined) await rm(first, { recursive: true })
+    throw thrown
+  }
+}
+
+/** Starts the server once. Resolves with its tool names; rejects with a CliError if it does not start. */
+const checked = async (
+  own: OwnFile,
+  { name, entry }: Wanted,
+  given: ReadonlyMap<string, string>,
+): Promise<string[]> => {
+  const [{ parseConfig }, { callerHere, inProcess }, { addSecrets }, { secretsOf }, { memberOf, stringOf }] =
+    await Promise.all([
+      import('../../config/parse.js'),
+      import('../shared/in-process.js'),
+      import('../../kernel/secrets/mask.js'),
+      import('../../config/read/secrets.js'),
+      import('../../kernel/json/text.js'),
+    ])
+  const tried = { ...entry, prefix: false }
+  const text = JSON.stringify({ mcpServers: { [name]: tried } })
+  const env = { ...process.env, ...Object.fromEntries(given) }
+  const { config, problems } = parseConfig(text, own.file.state.path, env)
+  const [problem] = problems.filter(({ severity }) => severity === 'error')
+  if (config === undefined || problem !== undefined) {
+    throw new CliError(EXIT.configuration, `${name} would not work: ${problem?.message}. ${problem?.fix}`)
+  }
+  addSecrets(secretsOf(config))
+  let tools: string[] | undefined
+  let status: ServerStatus | undefined
+  const options = { level: 'silent', isRemembered: true, caller: callerHere() } as const
+  const code = await inProcess(config, options, async session => {
+    status = session.status()[0]
+    if (status?.state === 'ready') {
+      tools = (await session.client.list('tools')).map(tool => stringOf(memberOf(tool, 'name')) ?? '')
+    }
+    return { code: EXIT.ok, show: () => undefined }
+  })
+  if (code !== EXIT.ok) throw new CliError(code, 'stopped; nothing was written')
+  if (tools !== undefined || status === undefined) return tools ?? []
+  throw await notStarted(status, config)
+}
+
+/** Fixes for a server that is not configured yet: it has no log and cannot be signed in to. */
+const NEW_FIXES: Readonly<Partial<Record<string, string>>> = {
+  D031: 'run its command by hand',
+  D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
+}
+
+const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
+  const [{ troubleOf }, { mask }] = await Promise.all([
+    import('./first-start.js'),
+    import('../../kernel/secrets/mask.js'),
+  ])
+  const { id, message, why, fix } = troubleOf(status, servers[0])
+  const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)
+  const still = 'nothing was written: it did not start; --no-check writes it all the same'
+  return new CliError(EXIT.failure, what, { why: still, fix: NEW_FIXES[id] ?? fix })
+}

@@ -1,9 +1,0 @@
-import type { VerbGroup } from '../../verb.js'
-import { status } from './look.js'
-import { install, printFile, uninstall } from './manage.js'
-
-export const service: VerbGroup = {
-  usage: 'service',
-  describe: 'Manage the service that starts the proxy at login and keeps it running',
-  verbs: [install, uninstall, status, printFile],
-}

@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs'
+import { connect } from 'node:net'
+import t from 'tap'
+import { createProxy } from '../../../src/app/proxy.js'
+import { openPlace } from '../../../src/cli/shared/seat.js'
+import { parseConfig } from '../../../src/config/parse.js'
+import { KeptLines } from '../../../src/control/daemon/kept-lines.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
+import { StartLock } from '../../../src/shim/lock.js'
+import { newPlace } from '../../support/proxy/place.js'
+
+t.test('whoever reaches a daemon finds its start over, and its facts written', async t => {
+  const place = newPlace(t)
+  const lock = StartLock.take(place.lock)
+  const { config } = parseConfig('{"mcpServers":{}}', 'test.json', {})
+  if (lock === undefined || config === undefined) throw new Error('no lock, or no configuration')
+  const proxy = createProxy(config)
+  t.teardown(() => proxy.close())
+  const reached = new Promise<object>(resolve => {
+    const tryIt = (): void => {
+      const socket = connect(place.socket)
+      socket.once('error', () => setImmediate(tryIt))
+      socket.once('connect', () => {
+        resolve({ isLocked: existsSync(place.lock), hasFacts: existsSync(place.facts) })
+        socket.destroy()
+      })
+    }
+    tryIt()
+  })
+  const lines = new KeptLines()
+  const seat = { place, lock, isDaemon: true, kept: undefined, isService: false, sink: undefined }
+  const opened = { seat, proxy, config, file: '/mcp.json', lines, log: silentLogger, end: () => undefined }
+  const control = await openPlace(opened)
+  t.teardown(() => control?.close())
+  t.same(await reached, { isLocked: false, hasFacts: true })
+})
