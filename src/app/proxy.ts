@@ -252,7 +252,7 @@ class RunningProxy implements Proxy {
     this.#router.retain(new Set(names))
     this.#masks.add(next)
     if (this.#config.auth !== undefined && next.auth === undefined) {
-      this.#log.error({}, '"auth" is gone from the configuration; it stays in force until a restart')
+      this.#log.error({}, '"auth" was removed from the configuration; it stays active until a restart')
     }
     // The next configuration is compared with this one.
     this.#config = configInForce(this.#config, next)

@@ -35,7 +35,7 @@ export const readCommandLine = async (
   let chosen: Chosen | undefined
   const cli = createCli(words).fail((message: string | null, error: Error | undefined) => {
     if (error instanceof CliError) throw error
-    throw usageError(message ?? error?.message ?? 'the command line is wrong', words)
+    throw usageError(message ?? error?.message ?? 'invalid command line', words)
   })
   const add = (to: Argv, verb: Verb, usage: string): void => {
     const build = (own: Argv): Argv => describe(own, verb, usage)
@@ -125,13 +125,13 @@ const usageError = (message: string, words: readonly string[]): CliError => {
   if (unknown !== undefined) return unknownWord(unknown, words, command)
   const isShort = message.startsWith('Not enough non-option arguments')
   if (command !== undefined && !isGroup(command) && isShort && command.needs !== undefined) {
-    const why = `it is used as: mcp-proxy ${command.usage}`
+    const why = `usage: mcp-proxy ${command.usage}`
     return new CliError(EXIT.usage, `${nameOf(command)} needs ${command.needs}`, { why })
   }
   return new CliError(EXIT.usage, message.replaceAll('\n', ' '))
 }
 
-const NO_COMMAND = 'no command is named'
+const NO_COMMAND = 'no command was given'
 
 const noCommand = (words: readonly string[], command: Command | undefined): CliError => {
   const flag = words.find(word => word.startsWith('-'))?.replace(/^-+/, '')
@@ -179,7 +179,7 @@ const unknownWord = (word: string, words: readonly string[], command: Command | 
     return new CliError(EXIT.usage, `unknown option: ${shown}${hint(meant && `--${meant}`)}`, { why })
   }
   if (command !== undefined && !isGroup(command)) {
-    const why = `it is used as: mcp-proxy ${command.usage} [options]`
+    const why = `usage: mcp-proxy ${command.usage} [options]`
     return new CliError(EXIT.usage, `unexpected argument: ${word}`, { why })
   }
   const lead = command === undefined ? '' : `${nameOf(command)} `

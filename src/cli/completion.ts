@@ -10,9 +10,9 @@ export const completion = defineVerb({
   flags: {},
   positionals: { shell: { choices: SHELLS, demandOption: true, describe: 'The shell that runs it' } },
   examples: [
-    ['mcp-proxy completion bash >> ~/.bashrc', 'In every bash from now on'],
-    ['mcp-proxy completion zsh >> ~/.zshrc', 'In every zsh, behind compinit'],
-    ['mcp-proxy completion fish > ~/.config/fish/completions/mcp-proxy.fish', 'In every fish'],
+    ['mcp-proxy completion bash >> ~/.bashrc', 'For all bash sessions from now on'],
+    ['mcp-proxy completion zsh >> ~/.zshrc', 'For all zsh sessions; add it after compinit'],
+    ['mcp-proxy completion fish > ~/.config/fish/completions/mcp-proxy.fish', 'For all fish sessions'],
   ],
   async run({ shell }) {
     if (shell === 'fish') print(FISH)

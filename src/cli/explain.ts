@@ -42,7 +42,7 @@ const linesOf = (thrown: unknown): Lines => {
 
 const WHYS: Readonly<Partial<Record<number, string>>> = {
   [EXIT.usage]: 'invalid arguments; nothing was changed',
-  [EXIT.configuration]: 'the configuration cannot be used as it is',
+  [EXIT.configuration]: 'the configuration is invalid',
 }
 
 const fixFor = (code: number, words: readonly string[]): string | undefined => {

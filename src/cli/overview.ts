@@ -24,7 +24,7 @@ export const overview = async (): Promise<number> => {
       `daemon         ${state === undefined ? 'does not run; clients start it' : runs(state)}`,
       `servers        ${serversLine(loaded, state)}`,
       `tools          ${state === undefined ? await rememberedTools(loaded) : toolsOf(state)}`,
-      `clients        ${clients.join(', ') || 'none start it yet'}`,
+      `clients        ${clients.join(', ') || 'no client starts it yet'}`,
     ].join('\n'),
   )
   const first = errors > 0 ? CHECK : clients.length === 0 ? INSTALL : STATUS

@@ -87,7 +87,7 @@ export const shownInAnyCase = (rules: ClientExposeRules): Shown | undefined => {
 
 /** Chooses the mode for a list of tools. */
 export const shownFor = ({ cap, tokens: most }: ClientExposeRules, { tools, tokens }: Amount): Shown => {
-  if (tools > cap) return { mode: 'search', why: `${tools} tools, of which it accepts ${cap}` }
+  if (tools > cap) return { mode: 'search', why: `${tools} tools, but it accepts ${cap}` }
   const estimate = Math.ceil(tokens())
   if (estimate > most) return { mode: 'search', why: `about ${estimate} tokens, above the limit of ${most}` }
   return {

@@ -12,7 +12,7 @@ import { BIN, configFile, runHere, setEnv, startBin, tiny } from '../support/pro
 const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 
 const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
-  ['--config x', /no command is named\n {2}why: commands are .*import, add/],
+  ['--config x', /no command was given\n {2}why: commands are .*import, add/],
   ['--verson', /unknown option: --verson; did you mean --version\?/],
   [
     'sevre',

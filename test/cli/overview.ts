@@ -45,7 +45,7 @@ t.test('mcp-proxy alone says how things are, with a daemon and without, and what
   t.match(without.out, /^configuration +\S+mcp\.json, 1 error\ndaemon +does not run; clients start it\n/m)
   t.match(
     without.out,
-    /^servers +2 servers, left out: off bad\ntools +known once it runs\nclients +none start it yet$/m,
+    /^servers +2 servers, left out: off bad\ntools +known once it runs\nclients +no client starts it yet$/m,
   )
   t.match(without.err, /Next:\n {2}mcp-proxy check /)
   const running = startBin(t, ['serve', '--config', file, '--port', '0'])

@@ -513,13 +513,13 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "url": "http://h/", "type": "stdio" }': [
     at(
       54,
-      'error: mcpServers.a.type: this type needs "command", not "url". Remove "type", or write what fits it.',
+      'error: mcpServers.a.type: this type needs "command", not "url". Remove "type", or write the key that it needs.',
     ),
   ],
   '{ "command": "x", "type": "http" }': [
     at(
       50,
-      'error: mcpServers.a.type: this type needs "url", not "command". Remove "type", or write what fits it.',
+      'error: mcpServers.a.type: this type needs "url", not "command". Remove "type", or write the key that it needs.',
     ),
   ],
   '{ "command": "x", "type": "grpc" }': [
@@ -541,10 +541,7 @@ const BAD_SERVERS: Record<string, string[]> = {
     ),
   ],
   '{ "command": "x", "tools": { "rename": { "a": "z", "b": "z" } } }': [
-    at(
-      80,
-      'error: mcpServers.a.tools.rename.b: two tools are given this name. Give each tool a name of its own.',
-    ),
+    at(80, 'error: mcpServers.a.tools.rename.b: two tools have this name. Give each tool a name of its own.'),
   ],
   '{ "command": "x", "tools": { "rename": { "a": "two words" } } }': [
     at(
@@ -681,10 +678,10 @@ const ODD_SERVERS: Record<string, string[]> = {
   '{ "command": "/opt/My Programs/x" }': [],
   '{ "command": "a b", "args": ["c"] }': [],
   '{ "command": "x", "headers": {} }': [
-    at(42, 'warning: mcpServers.a.headers: ignored: a program has no headers. Remove it.'),
+    at(42, 'warning: mcpServers.a.headers: ignored: programs do not take headers. Remove it.'),
   ],
   '{ "url": "unix:/run/x.sock", "headers": { "A": "${NOPE}" } }': [
-    at(53, 'warning: mcpServers.a.headers: ignored: a socket has no headers. Remove it.'),
+    at(53, 'warning: mcpServers.a.headers: ignored: sockets do not take headers. Remove it.'),
   ],
   '{ "url": "http://h/", "args": [] }': [
     at(46, 'warning: mcpServers.a.args: ignored: only a program has this. Remove it.'),
@@ -794,7 +791,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
   t.strictSame(
     loaded.problems.map(p => [p.line, p.column, p.severity, p.key, p.message]),
     [
-      [1, 17, 'warning', 'mcpServers', 'there are no servers here'],
+      [1, 17, 'warning', 'mcpServers', 'no servers are configured here'],
       [2, 34, 'error', 'listen.port', 'expected a number, found a string'],
       [2, 64, 'error', 'listen.allowedOrigins.1', 'expected a string, found a number'],
       [2, 68, 'warning', 'listen.hots', 'unknown key, ignored'],
@@ -924,7 +921,7 @@ t.test('a file full of strange keys is told about briefly', async t => {
 
 t.test('a file that is not JSON, or holds no servers, is unusable and says where and why', async t => {
   const example = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
-  const quotes = 'Put names and texts in double quotes; only numbers, true, false and null stand without.'
+  const quotes = 'Put names and texts in double quotes; only numbers, true, false and null need none.'
   const bad: Record<string, string> = {
     '': '1:1: error: expected "{", found an empty file. Write { "mcpServers": {} } and name your servers in it.',
     '{\n  "a": 1\n  "b": 2\n}':
@@ -936,7 +933,7 @@ t.test('a file that is not JSON, or holds no servers, is unusable and says where
     '{ "a": [1': '1:10: error: expected "]", found the end of the file. Close every "[" with "]".',
     '{ "a": "x\n" }':
       '1:8: error: expected the closing quote of a string. Close the string with " on the same line.',
-    '{} {}': '1:4: error: expected the end of the file, found more. Remove what follows the last "}".',
+    '{} {}': '1:4: error: expected the end of the file, found more. Remove the text after the last "}".',
     '{ "a": "C:\\Users" }':
       '1:8: error: expected one of "\\/bfnrtu after a backslash. Write "\\\\" for a backslash, as in "C:\\\\Users".',
     '{} /*': '1:4: error: expected "*/", found the end of the file. Close the comment with "*/".',

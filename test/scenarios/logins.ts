@@ -317,7 +317,7 @@ t.test(
       [
         'an issuer that answers leave out',
         { authorization_response_iss_parameter_supported: true },
-        /not that of its authorization server/,
+        /came from another authorization server/,
       ],
       ['a private address', { token_endpoint: 'http://10.0.0.1/token' }, /10\.0\.0\.1 is not visited/],
       [
@@ -325,7 +325,11 @@ t.test(
         { registration_endpoint: 'https://169.254.169.254/r' },
         /169\.254\.169\.254 is not visited/,
       ],
-      ['no registration', { registration_endpoint: undefined }, /registers no clients by itself/],
+      [
+        'no registration',
+        { registration_endpoint: undefined },
+        /does not support dynamic client registration/,
+      ],
       ['another issuer', { issuer: 'https://evil.test' }, /evil\.test/],
     ]
     for (const [rule, metadata, says] of cases) {
@@ -399,9 +403,9 @@ t.test('a configured client has a redirect URI for each issuer, and takes answer
 t.test('a login ends before the browser opens if the token endpoint is of no use', async t => {
   const { server, logIn } = await setUp(t)
   for (const [token_endpoint, says] of [
-    [undefined, /names no token endpoint/],
-    ['', /names no token endpoint/],
-    ['token', /names no token endpoint/],
+    [undefined, /does not name a token endpoint/],
+    ['', /does not name a token endpoint/],
+    ['token', /does not name a token endpoint/],
     ['http://a.test/token', /a\.test is not visited/],
     ['ftp://a.test/token', /a\.test is not visited/],
   ] as const) {
@@ -445,7 +449,7 @@ t.test('a login that nobody finishes ends', async t => {
     config,
   ])
   t.equal(await login.exited, 4)
-  t.match(login.err, /nobody signed in in time/)
+  t.match(login.err, /the login was not completed in time/)
   t.same(files(), [])
 })
 
@@ -607,14 +611,14 @@ t.test('words that come with the name of somebody else are not shown', async t =
   })
   const { code, out, err } = await logIn()
   t.equal(code, 4)
-  t.match(err, /the answer to the login is not that of its authorization server/)
+  t.match(err, /the answer to the login is came from another authorization server/)
   t.notMatch(out + err, /evil|Visit/)
 })
 
 t.test('what a server lacks is a state of its own, and the proxy is ready without it', async t => {
   const { server, run, config } = await setUp(t)
   server.metadata = { registration_endpoint: undefined }
-  t.match((await run('list')).out, /linear +needs-client .*registers no clients by itself/)
+  t.match((await run('list')).out, /linear +needs-client .*does not support dynamic client registration/)
   server.answers.set('/.well-known/oauth-authorization-server', () => ({ status: 500, body: '' }))
   t.match((await run('list')).out, /linear +auth-unreachable .*HTTP status 500/)
   server.answers.clear()

@@ -16,7 +16,7 @@ interface Replicas {
   status(daemon: Daemon): Promise<Loose>
   /** The replica that has the only session. */
   owner(): Promise<Daemon>
-  /** Resolves once nobody listens there any more. */
+  /** Resolves once nothing listens there any more. */
   kill(daemon: Daemon): Promise<void>
 }
 

@@ -73,10 +73,10 @@ export const readClientKeys = async (
   try {
     const read: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (!isObject(read) || !Array.isArray(read['keys']) || !read['keys'].every(isPublicKey))
-      throw new TypeError('the file is no JSON Web Key Set')
+      throw new TypeError('the file is not a JSON Web Key Set')
     return read as unknown as NonNullable<ClientMetadata['jwks']>
   } catch (thrown) {
-    const words = `auth.embedded.clients.${id}.jwks: the file is not there, or is no JSON Web Key Set`
+    const words = `auth.embedded.clients.${id}.jwks: the file is missing or is not a JSON Web Key Set`
     throw new Fault('unavailable', words, { cause: thrown })
   }
 }

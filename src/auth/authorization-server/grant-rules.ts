@@ -75,7 +75,7 @@ export const resourceRules = (
       params['scope'] ??= known.join(' ')
       const asked = String(params['scope']).split(' ')
       if (!asked.some(scope => known.includes(scope)))
-        throw new oidc.errors.InvalidScope('the client has none of these scopes', asked.join(' '))
+        throw new oidc.errors.InvalidScope('the client may not have these scopes', asked.join(' '))
     }
     return await Promise.resolve({ audience, scope: known.join(' '), accessTokenFormat: 'opaque' })
   },
@@ -100,11 +100,16 @@ export const signInRules = (oidc: OidcProvider, context: SignInContext): Configu
   const policy = [
     new Prompt(
       { name: 'login', requestable: true },
-      new Check('nobody', 'nobody is signed in', 'login_required', isNobody),
+      new Check('nobody', 'the user is not signed in', 'login_required', isNobody),
     ),
     new Prompt(
       { name: 'consent', requestable: true },
-      new Check('not_allowed', 'nobody allowed it', 'consent_required', ctx => !isAllowed(ctx, context)),
+      new Check(
+        'not_allowed',
+        'the user has not allowed the client',
+        'consent_required',
+        ctx => !isAllowed(ctx, context),
+      ),
     ),
   ]
   return {

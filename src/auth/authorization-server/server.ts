@@ -108,7 +108,8 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const { clock, log, bounds } = options
   const issuer = new URL(options.publicUrl)
   const { baseScope, embedded } = options.auth()
-  if (embedded === undefined) throw new Fault('internal', 'there is no embedded authorization server')
+  if (embedded === undefined)
+    throw new Fault('internal', 'the embedded authorization server is not configured')
   checkTls(issuer)
   const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
   const { replicas } = options

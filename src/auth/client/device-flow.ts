@@ -35,7 +35,7 @@ export const beginDeviceLogin = async (
   const { client, scopes } = request
   const { server } = request.discovery
   if (server.device_authorization_endpoint === undefined) {
-    throw refused(`${cutErrorText(server.issuer)} has no login for devices`)
+    throw refused(`${cutErrorText(server.issuer)} does not support logins on another device`)
   }
   const resource = resourceOf(request)
   const parameters = {
@@ -54,7 +54,7 @@ export const beginDeviceLogin = async (
   const body = objectIn(await response.text()) ?? {}
   const { device_code: code, user_code: userCode, verification_uri: url } = body
   if (typeof code !== 'string' || typeof userCode !== 'string' || typeof url !== 'string' || !isFit(url)) {
-    throw refused(`its authorization server began no login: ${tokenErrorText(body)}`)
+    throw refused(`its authorization server did not start the login: ${tokenErrorText(body)}`)
   }
   const seconds = {
     interval: secondsIn(body['interval'], INTERVAL_S),
@@ -83,7 +83,7 @@ const poll = async (
     await new Promise<void>(resolve => {
       clock.after(waitS * 1000, resolve)
     })
-    if (clock.nowMs() > endMs) return { is: 'failed', why: 'nobody signed in in time' }
+    if (clock.nowMs() > endMs) return { is: 'failed', why: 'the login was not completed in time' }
     const answer = await requestTokens(context, {
       server: request.discovery.server,
       client: request.client,

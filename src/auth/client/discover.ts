@@ -91,7 +91,7 @@ interface Resource {
 /** Reads the metadata of the resource; undefined if there is none at any well-known URL. */
 function* readResource({ url, resourceMetadata }: DiscoveryRequest): Step<Resource | undefined> {
   if (resourceMetadata !== undefined) {
-    if (!URL.canParse(resourceMetadata, url)) throw unreachable('its challenge names no valid URL')
+    if (!URL.canParse(resourceMetadata, url)) throw unreachable('its challenge does not contain a valid URL')
     const named = new URL(resourceMetadata, url).href
     const visited = yield named
     if (visited.is === 'document') return resourceIn(visited.value, url)
@@ -151,7 +151,7 @@ function* readServer(
     if (visited.is === 'none') continue
     const value = serverIn(visited.value)
     if (!isRight(value.issuer))
-      return { why: `${shown(place)} is that of ${shown(value.issuer) || 'nobody'}` }
+      return { why: `${shown(place)} has the issuer ${shown(value.issuer) || '""'}` }
     return { value, why: '' }
   }
   return { isMissing: true, why: 'there is none' }

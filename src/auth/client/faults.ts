@@ -68,7 +68,7 @@ export const aboutLogin = (thrown: unknown, signIn: SignInHint): Fault => {
   const words = withoutPeerText(fault.message.split('\n', 1).join())
   return new Fault(
     'unauthorized',
-    `Server ${server} wants a login, which is not possible: ${words}` + runIt(signIn, '; for more '),
+    `Server ${server} needs a login, which failed: ${words}` + runIt(signIn, '; for more '),
     {
       cause: fault,
       data: { server, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },

@@ -43,7 +43,7 @@ export const beginLogin = (request: LoginRequest): { readonly url: URL; readonly
   // 2025-03-26 requires PKCE, but no metadata about it.
   if (by === 'metadata' && !methods.includes('S256')) {
     throw refused(
-      `${cutErrorText(server.issuer)} does not say that it supports PKCE with S256, so a login is not safe`,
+      `${cutErrorText(server.issuer)} does not declare support for PKCE with S256, so a login is not safe`,
     )
   }
   const url = visitable(server.authorization_endpoint)
@@ -85,7 +85,7 @@ export const checkEndpoints = (
   const endpoint = server.token_endpoint
   const token = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
   if (token === undefined)
-    throw refused(`the metadata of ${cutErrorText(server.issuer)} names no token endpoint`)
+    throw refused(`the metadata of ${cutErrorText(server.issuer)} does not name a token endpoint`)
   const named = [url, settings.issuer, settings.endpoints?.token].flatMap(each => each ?? [])
   const isHere = named.some(each => URL.canParse(each) && isLoopbackHost(new URL(each).hostname))
   if (token.protocol === 'https:') return
@@ -156,11 +156,11 @@ const codeIn = (answer: URLSearchParams, { discovery, client, state }: PendingLo
     if (code !== null) return code
   } catch (thrown) {
     if (!(thrown instanceof Error && 'error' in thrown)) {
-      throw refused('the answer to the login is not that of its authorization server, and was not used')
+      throw refused('the response to the login came from another authorization server and was ignored')
     }
     throw refused(`its authorization server refused the login: ${tokenErrorText(Object.fromEntries(answer))}`)
   }
-  throw refused('the answer to the login holds no code')
+  throw refused('the response to the login does not contain a code')
 }
 
 const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })

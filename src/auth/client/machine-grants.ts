@@ -74,7 +74,7 @@ const requestByIdentity = async (
   })
   if (vouched.is !== 'tokens') return vouched
   if (vouched.body['issued_token_type'] !== ID_JAG) {
-    return { is: 'failed', why: 'the identity provider sent no valid identity assertion' }
+    return { is: 'failed', why: 'the identity provider did not send a valid identity assertion' }
   }
   return await requestTokens(context, {
     ...request,

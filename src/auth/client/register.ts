@@ -170,7 +170,7 @@ const needsClient = (registration: Registration, refusal?: string): Fault => {
   const issuer = cutErrorText(discovery.server.issuer)
   const words =
     refusal === undefined
-      ? `${issuer} registers no clients by itself`
+      ? `${issuer} does not support dynamic client registration`
       : `${issuer} refused to register us (${refusal})`
   return new Fault('unauthorized', words, {
     data: { reason: 'needs-client' },

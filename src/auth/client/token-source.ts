@@ -60,7 +60,10 @@ export class TokenSource {
     if (!isMachineGrant(settings)) {
       const { registration_endpoint: registration } = discovery.server
       if (client !== undefined || registration !== undefined) throw needsAuth(this.#context)
-      throw lacking('needs-client', `${cutErrorText(discovery.server.issuer)} registers no clients by itself`)
+      throw lacking(
+        'needs-client',
+        `${cutErrorText(discovery.server.issuer)} does not support dynamic client registration`,
+      )
     }
     const asked = chooseScopes(discovery, settings, { challenged: challenge?.scopes, wanted: stepUp?.scopes })
     const dpopKey = settings.dpop === true ? await newDpopKey() : undefined

@@ -157,7 +157,7 @@ export const readAnswer = async (response: Response, expected: Expected): Promis
   const { status, headers } = response
   const body = bodyIn(await response.text(), headers.get('content-type') ?? '')
   if (status >= 500 || status === 429 || body === undefined) {
-    const what = body === undefined ? ' and nothing that can be read' : ''
+    const what = body === undefined ? ' and an unreadable body' : ''
     const why = `its token endpoint answered with HTTP status ${status}${what}`
     return { is: 'failed', why, retryAfterMs: millisecondsIn(headers.get('retry-after')) }
   }
@@ -174,10 +174,10 @@ const readTokens = (
 ): TokenAnswer => {
   const { access_token: access, token_type: given, refresh_token: refresh, scope } = body
   if (typeof access !== 'string' || !/^[\x21-\x7e]+$/.test(access)) {
-    return { is: 'failed', why: 'its token endpoint gave no usable access token' }
+    return { is: 'failed', why: 'its token endpoint did not return a usable access token' }
   }
   if (typeof given !== 'string' || given.toLowerCase() !== type.toLowerCase())
-    return { is: 'failed', why: `its token endpoint gave a token that is not of type ${type}` }
+    return { is: 'failed', why: `its token endpoint returned a token that is not of type ${type}` }
   const lifeMs = millisecondsIn(body['expires_in']) ?? hintedLifeMs(access, nowMs)
   const tokens: Tokens = {
     access,

@@ -24,7 +24,7 @@ const visit = async (url: string, fetch: typeof globalThis.fetch, revision: stri
     if (status !== 200) return { is: 'failed', why: `HTTP status ${status}` }
     const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? '')
     const value = isJson ? objectIn(await response.text()) : undefined
-    return value === undefined ? { is: 'failed', why: 'it is no JSON object' } : { is: 'document', value }
+    return value === undefined ? { is: 'failed', why: 'it is not a JSON object' } : { is: 'document', value }
   } catch (thrown) {
     return { is: 'failed', why: Fault.from(thrown).message }
   }

@@ -96,7 +96,7 @@ export class Browsers {
   /** Starts a sign-in at the identity provider. Rejects with a Fault if it cannot be asked. */
   async startSignIn(): Promise<{ readonly url: URL; readonly pending: PendingSignIn }> {
     const provider = this.#options.authServer?.identityProvider
-    if (provider === undefined) throw new Fault('unavailable', 'there is no identity provider')
+    if (provider === undefined) throw new Fault('unavailable', 'no identity provider is configured')
     return await provider.start()
   }
 

@@ -69,7 +69,7 @@ ${
 
 /** Renders the page for a known user who is not the owner of the link. */
 export const strangerPage = (view: Form): HtmlPage => ({
-  title: 'This link is for somebody else',
+  title: 'This link belongs to another user',
   status: 403,
   body: html`
 <p>You are signed in, but it was not you who asked for this login. Nothing was done. If a link was sent to you,

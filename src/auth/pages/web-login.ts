@@ -80,7 +80,7 @@ export class WebLogins {
     const got = await finishLogin(context, pending, answer)
     if (got.is === 'refused' && got.error === 'invalid_client' && client.by === 'registration') {
       this.#dead.add(client.id)
-      throw new Fault('unauthorized', 'its authorization server has forgotten this proxy; try once more')
+      throw new Fault('unauthorized', 'its authorization server no longer knows this proxy; try again')
     }
     if (got.is !== 'tokens') {
       const why = got.is === 'failed' ? got.why : `its authorization server answered ${got.words}`

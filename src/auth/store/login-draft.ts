@@ -20,7 +20,7 @@ export const draftLogin = async (
   const { server, settings, url, owner, nowMs } = context
   const discovery = await discoverFor(context, challenge)
   if (!isRefused && discovery.by === 'endpoints')
-    throw new Fault('unavailable', `${server} asks for no login`)
+    throw new Fault('unavailable', `${server} does not require a login`)
   checkEndpoints(discovery, context)
   const draft: CredentialRecord = {
     ...{ ...recordFor(context, discovery), version: 1, redirect, discovery },
@@ -61,7 +61,7 @@ const withCount = async (
   const scopes = draft.stepUp?.scopes.join(' ') ?? ''
   throw new Fault(
     'unauthorized',
-    `${server} refuses the scopes that it asks for (${scopes}), although they were asked for three times;` +
+    `${server} refuses the scopes that it asks for (${scopes}), although they were requested three times;` +
       ' try again in 10 minutes',
     { data: { reason: 'insufficient-scope' } },
   )

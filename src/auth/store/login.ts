@@ -246,6 +246,6 @@ class Login {
   }
 }
 
-const late = (): Fault => refused('nobody signed in in time')
+const late = (): Fault => refused('the login was not completed in time')
 
 const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })

@@ -70,7 +70,7 @@ export class SharedLogins {
     } catch (thrown) {
       const fault = Fault.from(thrown)
       if (fault.code !== 'unavailable' && fault.code !== 'timeout') throw fault
-      throw new Fault('unauthorized', 'no replica may renew a token while the others do not know', {
+      throw new Fault('unauthorized', 'cannot renew a token: the other replicas cannot be notified', {
         cause: fault,
         data: { reason: 'auth-unreachable', retryAfterMs: RETRY_MS },
       })
@@ -88,7 +88,7 @@ export class SharedLogins {
       void this.#compare(record).catch((thrown: unknown) => {
         this.#options.log.warn(
           { why: Fault.from(thrown).message },
-          'other replicas do not know of a login yet',
+          'other replicas have not been notified of a login yet',
         )
       })
       return
@@ -110,7 +110,7 @@ export class SharedLogins {
     const told = notes
       .write(KIND, name, { value: Buffer.from(JSON.stringify(shared)) })
       .catch((thrown: unknown) => {
-        log.warn({ why: Fault.from(thrown).message }, 'other replicas do not know of a login yet')
+        log.warn({ why: Fault.from(thrown).message }, 'other replicas have not been notified of a login yet')
       })
     this.#telling.set(name, told)
     void told.finally(() => {

@@ -306,7 +306,7 @@ export class ConnectionLists {
     const isKept = (this.#holders.get(listed) ?? 0) > 0
     const max = bounds.max.listBytes * LISTS_KEPT
     if (isKept || (this.#bytes.get(server) ?? 0) + listed.bytes <= max) return
-    throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different lists already`)
+    throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different lists`)
   }
 }
 

@@ -12,7 +12,7 @@ export const approve = defineVerb({
   examples: [
     ['mcp-proxy auth approve K7QX2MPA', 'As the user that the proxy runs as, on its machine'],
     ['mcp-proxy auth approve K7QX2MPA --as alice', 'For a person of the configuration'],
-    ['mcp-proxy auth approve k7qx-2mpa', 'Small letters and dashes do not matter'],
+    ['mcp-proxy auth approve k7qx-2mpa', 'Case and dashes do not matter'],
   ],
   async run({ code, as, json }) {
     const [{ approveSignIn: leave }, { stateDir }] = await Promise.all([
@@ -30,4 +30,4 @@ export const approve = defineVerb({
 })
 
 const NOBODY =
-  'no proxy of this user has a sign-in with this code: it holds for five minutes, and the fifth wrong one ends all'
+  'no proxy of this user has a sign-in with this code: codes expire after five minutes, and the fifth wrong code ends all sign-ins'

@@ -12,7 +12,7 @@ export const login = defineVerb({
     json: jsonOption,
     'no-browser': { type: 'boolean', describe: 'Print the address to open, and read the redirect address' },
     device: { type: 'boolean', describe: 'Sign in on another device with a code, if the server supports it' },
-    timeout: { ...textOption('How long to wait for the person, such as 10m'), default: '5m' },
+    timeout: { ...textOption('How long to wait for the user, such as 10m'), default: '5m' },
     'forget-client': { type: 'boolean', describe: 'Register this proxy again at the authorization server' },
   },
   positionals: {

@@ -30,7 +30,7 @@ export const logout = defineVerb({
     if (args.json === true) print(JSON.stringify({ version: 1, name, wasSignedIn, isRevoked }))
     else print(wasSignedIn ? `${name}: signed out.` : `${name}: not signed in.`)
     if (!isRevoked)
-      say(`The authorization server of ${name} did not take the tokens back; they end by themselves.`)
+      say(`The authorization server of ${name} did not revoke the tokens; they expire by themselves.`)
     return EXIT.ok
   },
 })

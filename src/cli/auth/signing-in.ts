@@ -31,7 +31,7 @@ export const findServer = async (name: string, config: string | undefined): Prom
   )
   throw new CliError(
     EXIT.usage,
-    `there is no server ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    `unknown server: ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     { why: `the configuration has ${servers.map(one => one.name).join(', ')}` },
   )
 }
@@ -45,7 +45,7 @@ const signInAt = (
   if ('url' in transport && oauth !== undefined) return { name, transport, settings: oauth, owner, store }
   const why =
     'url' in transport ? 'its login is turned off, or it has an Authorization header' : 'it is a program'
-  throw new CliError(EXIT.usage, `${name} is not signed in at: ${why}`)
+  throw new CliError(EXIT.usage, `${name} does not take a login: ${why}`)
 }
 
 /** Opens the configured store of logins. */

@@ -31,7 +31,7 @@ export const token = defineVerb({
     }
     const people = `${JSON.stringify(name)}: { "tokens": [{ "hash": "${hash}" }] }`
     print(`${made}   shown once; give it to ${name}`)
-    print(`Put into the file:  "auth": { "people": { ${people} } }`)
+    print(`Add to the file:  "auth": { "people": { ${people} } }`)
     return Promise.resolve(EXIT.ok)
   },
 })

@@ -20,7 +20,7 @@ export const check = defineVerb({
     const { cluster } = whole
     if (cluster === undefined)
       throw new CliError(EXIT.configuration, `${configFile(config)} has no "cluster"`, {
-        why: 'without it each proxy stands alone (docs/cluster.md)',
+        why: 'without it, each proxy works on its own (docs/cluster.md)',
       })
     addSecrets(secretsOf(whole))
     const { checkConfigured } = await import('../../app/cluster/check.js')

@@ -106,8 +106,8 @@ export const logs = defineVerb({
     pid: pidOption,
     follow: { type: 'boolean', alias: 'f', describe: 'Keep printing new lines' },
     server: textOption('Only lines about this server'),
-    since: textOption('Only lines of this last time, such as 10m'),
-    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
+    since: textOption('Only lines of the last minutes or hours, such as 10m'),
+    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines of this level and above' },
     json: { type: 'boolean', describe: 'Print the lines as JSON; the default unless stdout is a terminal' },
   },
   examples: [

@@ -25,7 +25,7 @@ const flags = {
     type: 'boolean',
     describe: 'Start no servers and make no requests; takes less than half a second',
   },
-  only: textOption('Only these checks, separated by commas; D03 is all that begin so'),
+  only: textOption('Only these checks, separated by commas; D03 selects all that begin with it'),
   server: textOption('Only this server'),
   strict: { type: 'boolean', describe: 'Count warnings as errors' },
   timeout: textOption('How long each server may take, such as 30s'),
@@ -143,7 +143,7 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
   if (server === undefined || names.length === 0 || names.includes(server)) return
   const meant = suggest(server, names)
   const fix = meant === undefined ? `servers are ${names.join(', ')}` : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `there is no server "${server}"`, { fix })
+  throw new CliError(EXIT.usage, `unknown server: "${server}"`, { fix })
 }
 
 /** Prints the report and resolves with the exit code. */

@@ -126,8 +126,8 @@ const whyNotWritable = (path: string, there: string): string | undefined => {
     return undefined
   } catch (thrown) {
     return there === path
-      ? 'it may not be written'
-      : `it cannot be made: ${there} may not be written (${systemCode(thrown) ?? 'unknown error'})`
+      ? 'it is not writable'
+      : `it cannot be created: ${there} is not writable (${systemCode(thrown) ?? 'unknown error'})`
   }
 }
 

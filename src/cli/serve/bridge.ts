@@ -27,8 +27,8 @@ const flags = {
     default: 'http',
     requiresArg: true,
     describe:
-      'How clients reach the server. http, sse and ws share one port, and the chosen URL is printed first; ' +
-      'unix needs --socket; stdio is our stdin and stdout',
+      'How clients reach the server: http, sse and ws share one port, unix needs --socket, and stdio uses ' +
+      'stdin and stdout. The chosen URL is printed first',
   },
   from: {
     choices: FROM,
@@ -64,7 +64,7 @@ export const bridge = defineVerb({
   describe: 'Serve one server unchanged over another transport: -- COMMAND [ARG…], or a URL',
   synopsis:
     '$0 bridge [options] -- COMMAND [ARG…]\n$0 bridge [options] URL\n\n' +
-    'Put one server behind another transport, as it is.',
+    'Serve one server unchanged over another transport.',
   flags,
   positionals,
   examples: [
@@ -144,7 +144,7 @@ const wrongWithListening = (args: Args): string | undefined => {
   const onlyPort = args.host ?? args.port ?? args.allowRemote ?? args.allowedHost
   if (!hasPort(args.to) && onlyPort !== undefined) {
     const portless = args.to === 'stdio' ? 'stdio' : 'a socket'
-    return `--host, --port and the like need --to http, sse or ws: ${portless} has no port`
+    return `--host, --port and similar options need --to http, sse or ws: ${portless} does not use a port`
   }
   if (args.to === 'unix' && args.socket === undefined) return '--to unix needs --socket PATH'
   if (args.to === 'stdio' && args.socket !== undefined) return '--socket is for --to unix, http, sse or ws'

@@ -12,10 +12,10 @@ export const connect = defineVerb({
     config: configOption,
     view: textOption('The view that the client gets'),
     workspace: textOption('The folder that the client works in'),
-    client: textOption('What the client is called in the status'),
+    client: textOption('The name of the client in the status'),
     'no-fallback': {
       type: 'boolean',
-      describe: 'Fail if there is no daemon instead of serving alone',
+      describe: 'Fail without a daemon instead of serving alone',
     },
     verbose: { type: 'boolean', describe: 'Log each step to stderr' },
   },

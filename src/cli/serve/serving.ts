@@ -256,7 +256,7 @@ const register = async (options: OwnFacts): Promise<Instance | undefined> => {
     const { registerInstance } = await import('../../state/processes/orphans.js')
     return registerInstance(options)
   } catch (thrown) {
-    options.log.warn({ err: thrown }, 'this proxy keeps no record of itself')
+    options.log.warn({ err: thrown }, 'cannot write the record of this proxy')
     return undefined
   }
 }

@@ -39,7 +39,7 @@ export const findService = async (): Promise<FoundService> => {
   const state = await readState(files.disk, manager.file)
   const command = state.bytes && commandIn(manager.text(state.bytes))
   if (state.bytes !== undefined && command === undefined) {
-    const [why, fix] = ['it is left as it is', `move it away: mv ${manager.file} ${manager.file}.old`]
+    const [why, fix] = ['it was not changed', `move it away: mv ${manager.file} ${manager.file}.old`]
     throw new CliError(EXIT.failure, `${manager.file} is not the service of this program`, { why, fix })
   }
   return { manager, name: managerOf(platform), files, state, command }
@@ -62,7 +62,7 @@ export const runCommand = ([program, ...args]: ServiceCommand): Promise<string |
     const options = { timeout: COMMAND_MS, windowsHide: true, maxBuffer: 1024 * 1024 }
     const child = execFile(program, args, options, (error, out, err) => {
       if (error === null) resolve(undefined)
-      else if (error.code === 'ENOENT') resolve(`there is no ${program} on PATH`)
+      else if (error.code === 'ENOENT') resolve(`${program} is not on PATH`)
       else resolve(oneLineText(err || out || error.message).slice(0, WORDS_MAX))
     })
     child.stdin?.end()

@@ -46,7 +46,7 @@ const factsOf = async (found: FoundService) => {
     isLingering: lingers(name),
     problems: missingIn(command).map(path => ({
       id: 'D045',
-      message: `the service starts ${path}, which is not there; fix: mcp-proxy service install`,
+      message: `the service starts ${path}, which does not exist; fix: mcp-proxy service install`,
     })),
   }
 }

@@ -160,7 +160,7 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
   const isNew = state.bytes === undefined
   await wrongIn(isNew ? manager.afterwards : manager.install)
   throw new CliError(EXIT.failure, wrong.message, {
-    why: isNew ? 'nothing is installed' : 'the service is what it was before',
+    why: isNew ? 'nothing is installed' : 'the service was not changed',
     fix: 'to have a daemon until you log out: mcp-proxy daemon start --keep',
   })
 }

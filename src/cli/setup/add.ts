@@ -30,7 +30,7 @@ const flags = {
   header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
   env: textsOption('For a command: a variable of its environment, as KEY=VALUE; may be repeated'),
   as: textOption('For a server of the registry or a bundle: another name for it'),
-  registry: textOption('Another registry than registry.modelcontextprotocol.io, as its address'),
+  registry: textOption('The address of a registry other than registry.modelcontextprotocol.io'),
   secrets: {
     choices: ['env', 'keep'],
     default: 'env',
@@ -61,7 +61,7 @@ export const add = defineVerb({
   takesCommand: true,
   synopsis:
     '$0 add [options] NAME -- COMMAND [ARG…]\n$0 add [options] NAME URL\n$0 add [options] REGISTRY/NAME\n' +
-    '$0 add [options] FILE.mcpb\n\nAdd a server to the configuration, after it was started once.',
+    '$0 add [options] FILE.mcpb\n\nAdd a server to the configuration, after starting it once.',
   describe: 'Add a server: a command after --, a URL, a server of the registry, or a bundle (.mcpb)',
   flags,
   positionals,
@@ -147,7 +147,7 @@ const describe = async (args: Args, command: readonly string[] | undefined): Pro
   if (header !== undefined) throw new CliError(EXIT.usage, '--header is for a URL')
   if (/\.mcpb$/i.test(name)) return await bundled(name, args.as)
   if (name.includes('/')) return await registered(args)
-  throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL behind the name`)
+  throw new CliError(EXIT.usage, `what is "${name}"? Write its command after --, or its URL after the name`)
 }
 
 const commandEntry = (
@@ -172,7 +172,7 @@ const commandEntry = (
 
 const urlEntry = (url: string, lines: readonly string[] = []): ImportedEntry => {
   const address = readTransportAddress(url, undefined)
-  if (address.is === 'wrong') throw new CliError(EXIT.usage, `the URL is wrong: ${address.words.fix}`)
+  if (address.is === 'wrong') throw new CliError(EXIT.usage, `invalid URL: ${address.words.fix}`)
   const headers = lines.map((line): [string, string] => {
     const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(line) ?? []
     if (name === undefined || value === undefined)
@@ -285,6 +285,6 @@ const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promi
   ])
   const { id, message, why, fix } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)
-  const still = 'nothing was written: it did not start; --no-check writes it all the same'
+  const still = 'nothing was written: it did not start; --no-check writes it anyway'
   return new CliError(EXIT.failure, what, { why: still, fix: NEW_FIXES[id] ?? fix })
 }

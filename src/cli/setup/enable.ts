@@ -15,7 +15,7 @@ const toggle = (isDisabled: boolean) => {
     examples: [
       [`mcp-proxy ${verb} github`, 'A running proxy follows'],
       [`mcp-proxy ${verb} github --config mcp.json`, 'In another configuration'],
-      [`mcp-proxy ${isDisabled ? 'enable' : 'disable'} github`, 'The way back'],
+      [`mcp-proxy ${isDisabled ? 'enable' : 'disable'} github`, 'Undoes it'],
     ],
     async run({ config, server: name, json = false }) {
       const { own, files } = await openOwn(config)

@@ -22,11 +22,11 @@ import { followedBy } from './followed.js'
 
 const flags = {
   config: configOption,
-  from: textsOption('Only these clients (such as cursor), or a file; all clients that are found without it'),
-  all: { type: 'boolean', describe: 'All clients that are found; what happens anyway without --from' },
-  project: textOption('A folder whose own files of clients are read as well'),
+  from: textsOption('Only these clients (such as cursor), or a file; by default, all clients that are found'),
+  all: { type: 'boolean', describe: 'All clients that are found; the default without --from' },
+  project: textOption('A project folder whose client files are read too'),
   only: textOption('Only servers whose names fit this pattern, such as "git*"'),
-  name: textOption('The name for a server that has no name in its source'),
+  name: textOption('The name for a server without one in its source'),
   secrets: {
     choices: ['env', 'keep'],
     default: 'env',
@@ -38,7 +38,7 @@ const flags = {
     default: 'ask',
     requiresArg: true,
     describe:
-      'What to do with a server that is there with other variables; without a terminal, ask means rename',
+      'What to do with a server that exists with other variables; without a terminal, ask means rename',
   },
   'dry-run': { type: 'boolean', describe: 'Show what would be written, and write nothing' },
   yes: { type: 'boolean', describe: 'Write without asking' },
@@ -173,7 +173,7 @@ const WORDS: Readonly<Record<Planned['state'], string>> = {
   same: 'the same as',
   own: 'this proxy itself',
   skipped: 'skipped',
-  unnamed: 'has no name: give --name',
+  unnamed: 'needs a name: pass --name',
 }
 
 const show = (args: Args, own: OwnFile, { servers, secrets }: Plan): void => {

@@ -78,7 +78,10 @@ export const entryOf = async (client: ClientProgram, terms: Terms, programs: Pro
   const { entryFor } = await import('../../setup/install/entry.js')
   const entry = entryFor(client, terms, programs)
   if (entry !== undefined) return entry
-  throw new CliError(EXIT.usage, `the file of ${client.label} knows no addresses: leave out --via http`)
+  throw new CliError(
+    EXIT.usage,
+    `the file of ${client.label} does not support addresses: leave out --via http`,
+  )
 }
 
 /** Returns the clients with these names, in our order. Throws a CliError for an unknown name. */

@@ -17,7 +17,7 @@ export const configFile = (flag: string | undefined): string => {
   const file = configTarget(flag)
   const isNamed = (named(flag) ?? named(process.env['MCP_PROXY_CONFIG'])) !== undefined
   if (isNamed || existsSync(file)) return file
-  const why = `${file} is not there, and neither --config nor MCP_PROXY_CONFIG names another`
+  const why = `${file} does not exist, and neither --config nor MCP_PROXY_CONFIG names another`
   throw problemError(EXIT.configuration, problem('D010', { file }, { why }))
 }
 

@@ -69,8 +69,8 @@ const checkGuarded = (host: string, auth: AuthConfig | undefined): void => {
   throw new CliError(
     EXIT.usage,
     `${host} can be reached from other machines, and there is no "auth": anyone who reaches the port can ` +
-      'use every server. Give people tokens (see mcp-proxy auth token --help), listen on 127.0.0.1, or add ' +
-      '--allow-remote if something else guards the port, and name the hosts that clients use in ' +
+      'use every server. Give people tokens (see mcp-proxy auth token --help), or listen on 127.0.0.1. If ' +
+      'something else guards the port, add --allow-remote, and name the hosts that clients use in ' +
       'listen.allowedHosts or with --allowed-host.',
   )
 }

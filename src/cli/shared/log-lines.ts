@@ -39,7 +39,7 @@ export const followLog = async (
       await delay(POLL_MS)
       stream = await open(endedMs).catch(() => undefined)
     }
-    if (stream !== undefined) say('mcp-proxy: the next proxy goes on')
+    if (stream !== undefined) say('mcp-proxy: continuing with the next proxy')
   }
 }
 

@@ -80,13 +80,13 @@ const optionsOf = async (one: InstanceRecord) => {
   const { asking } = await import('../../control/daemon/daemon-lock.js')
   const { socket, token } = one
   if (socket === undefined)
-    throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)
+    throw new CliError(EXIT.failure, `the running proxy cannot be queried: ${runningName(one)}`)
   return asking({ socket, token }, LIMIT_MS)
 }
 
 const unreachable = (one: InstanceRecord, thrown: unknown): never => {
   const words = thrown instanceof Error ? thrown.message : String(thrown)
-  throw new CliError(EXIT.failure, `${runningName(one)} cannot be asked: ${words}`)
+  throw new CliError(EXIT.failure, `${runningName(one)} cannot be queried: ${words}`)
 }
 
 const errorIn = (body: string): string => {

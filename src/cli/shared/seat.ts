@@ -99,7 +99,7 @@ export const openPlace = async (opening: Opening): Promise<Control | undefined> 
     return control
   } catch (thrown) {
     if (seat?.isDaemon === true) throw thrown
-    log.warn({ err: thrown }, 'no private socket: this proxy cannot be asked or controlled')
+    log.warn({ err: thrown }, 'no private socket: this proxy cannot be queried or controlled')
     return undefined
   }
 }

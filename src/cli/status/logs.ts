@@ -14,8 +14,8 @@ export const logs = defineVerb({
     config: configOption,
     pid: pidOption,
     follow: { type: 'boolean', alias: 'f', describe: 'Keep printing new lines' },
-    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines at least this important' },
-    since: textOption('Only lines of this last time, such as 10m'),
+    level: { choices: LEVELS, requiresArg: true, describe: 'Only lines of this level and above' },
+    since: textOption('Only lines of the last minutes or hours, such as 10m'),
     json: { type: 'boolean', describe: 'Print the lines as JSON' },
   },
   positionals: { server: { type: 'string', describe: 'Only lines about this server' } },
@@ -33,14 +33,14 @@ export const logs = defineVerb({
     const written = follow ? undefined : await writtenLog({ config, pid }, query)
     if (written !== undefined) {
       written.forEach(show)
-      if (written.length === 0) say(`mcp-proxy: there are no such lines${aboutWords(server)}`)
+      if (written.length === 0) say(`mcp-proxy: no matching lines${aboutWords(server)}`)
       return EXIT.ok
     }
     const one = await theRunning(config, pid)
     if (!follow) {
       const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)
       lines.forEach(show)
-      if (lines.length === 0) say(`mcp-proxy: there are no such lines${aboutWords(server)}`)
+      if (lines.length === 0) say(`mcp-proxy: no matching lines${aboutWords(server)}`)
       return EXIT.ok
     }
     query.set('follow', '')
@@ -77,4 +77,4 @@ const writtenLog = async (
 }
 
 const aboutWords = (server: string | undefined): string =>
-  server === undefined ? '' : `; mcp-proxy why ${server} says whether there is such a server`
+  server === undefined ? '' : `; mcp-proxy why ${server} shows whether the server exists`

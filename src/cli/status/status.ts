@@ -51,7 +51,7 @@ const askOwn = async (config: string | undefined, pid: string | undefined): Prom
   const one = running ?? (await theRunning(config, pid))
   if (one.socket !== undefined) return parseStatus(await askRunning(one, '/v1/status'), one.socket)
   if (one.url !== undefined) return await askUrl(statusUrl(one.url))
-  throw new CliError(EXIT.failure, `the running proxy cannot be asked: ${runningName(one)}`)
+  throw new CliError(EXIT.failure, `the running proxy cannot be queried: ${runningName(one)}`)
 }
 
 const statusUrl = (text: string): URL => {
@@ -108,7 +108,7 @@ interface Asked {
 
 /** Shows the sources of variables, which only the user may see. */
 const showVariables = async ({ url, config, pid, json }: Asked): Promise<number> => {
-  if (url !== undefined) throw new CliError(EXIT.usage, '--env is told on this machine only, without --url')
+  if (url !== undefined) throw new CliError(EXIT.usage, '--env works only on this machine, without --url')
   const one = await theRunning(config, pid)
   const variables = variablesIn(await askRunning(one, '/v1/env'))
   const row = ({ name, from, waiting }: VariableStatus): string[] =>
@@ -146,7 +146,7 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
     )
     const reasons = Object.entries(late).filter(([, times]) => times > 0)
     const odd = [
-      ...(fenced > 0 ? [`the lease of this replica was over ${count(fenced, 'time')}`] : []),
+      ...(fenced > 0 ? [`the lease of this replica expired ${count(fenced, 'time')}`] : []),
       ...reasons.map(([reason, times]) => `503 with ${reason}: ${times}`),
     ]
     if (odd.length > 0) print(odd.join(', '))
@@ -219,7 +219,7 @@ const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
     ...issuers,
     ...(embedded ? ['its own authorization server'] : []),
   ]
-  return [`auth: ${sources.join(', ') || 'nobody has a token'}; ${count(refused, 'refused credential')}`]
+  return [`auth: ${sources.join(', ') || 'no tokens'}; ${count(refused, 'refused credential')}`]
 }
 
 /** Shows warnings about servers, including working ones; absent in older versions. */
@@ -242,7 +242,7 @@ const principalLines = ({ servers }: ProxyStatus): readonly string[] =>
     principals === undefined
       ? []
       : [
-          `${name}: each with his own login; ${principals.signedIn} of ${principals.served} here are signed in`,
+          `${name}: one login for each user; ${principals.signedIn} of ${principals.served} here are signed in`,
         ],
   )
 

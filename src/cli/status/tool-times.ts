@@ -18,7 +18,7 @@ const MOST = 10_000
 
 /** Shows call counts and durations of tools, most called first. Throws a CliError. */
 export const showTools = async ({ url, config, pid, json }: Asked): Promise<number> => {
-  if (url !== undefined) throw new CliError(EXIT.usage, '--tools is told on this machine only, without --url')
+  if (url !== undefined) throw new CliError(EXIT.usage, '--tools works only on this machine, without --url')
   const one = await theRunning(config, pid)
   const { tools: all } = JSON.parse(await askRunning(one, `/v1/tools?limit=${MOST}`)) as ToolsView
   const tools = all
@@ -26,7 +26,7 @@ export const showTools = async ({ url, config, pid, json }: Asked): Promise<numb
     .map(({ name, server, calls, errors, p50Ms, p99Ms }) => ({ name, server, calls, errors, p50Ms, p99Ms }))
     .sort((a, b) => b.calls - a.calls)
   if (json === true) print(JSON.stringify({ version: 1, tools }, null, 2))
-  else if (tools.length === 0) say('mcp-proxy: no tool was called yet')
+  else if (tools.length === 0) say('mcp-proxy: no tool has been called yet')
   else print(tableText(HEADINGS, tools.map(rowOf), stdoutLook()))
   return EXIT.ok
 }

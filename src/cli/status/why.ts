@@ -12,7 +12,7 @@ export const why = defineVerb({
   flags: {
     config: configOption,
     pid: pidOption,
-    for: textOption('And what clients of this revision of MCP see in place of it'),
+    for: textOption('Also show how clients of this revision of MCP see it'),
     json: { type: 'boolean', describe: 'One JSON document' },
   },
   positionals: {

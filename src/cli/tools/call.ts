@@ -21,7 +21,7 @@ export const call = defineVerb({
   needs: 'the name of a tool',
   flags: {
     config: configOption,
-    args: textOption('Arguments as a JSON object; key=value wins over its members'),
+    args: textOption('Arguments as a JSON object; key=value overrides its members'),
     json: { type: 'boolean', describe: 'The whole result, as one JSON document' },
     alone: aloneOption,
     login: loginOption,
@@ -80,8 +80,8 @@ const findTool = async (
   }
   const meant = suggest(name, tools.map(nameOf))
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `there is no tool ${name}${hint}`, {
-    why: `the servers have ${count(tools.length, 'tool')}, and none of this name`,
+  throw new CliError(EXIT.usage, `unknown tool: ${name}${hint}`, {
+    why: `the servers have ${count(tools.length, 'tool')}, and none has this name`,
     fix: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
   })
 }
@@ -128,7 +128,7 @@ const description = (block: JsonText): string => {
   const facts = ['name', 'uri', 'mimeType'].flatMap(key => stringOf(memberOf(inner, key)) ?? [])
   const data = memberOf(inner, 'data') ?? memberOf(inner, 'blob')
   if (data !== undefined) facts.push(`${Math.floor(((data.length - 2) * 3) / 4)} bytes`)
-  return `${[type, ...facts].join(' ')}; --json shows it whole`
+  return `${[type, ...facts].join(' ')}; --json shows all of it`
 }
 
 const progressLine = (params: JsonText): string => {

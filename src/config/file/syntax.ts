@@ -5,13 +5,13 @@ import { rootItem, type TreeItem } from './tree.js'
 
 type Code = ReturnType<typeof printParseErrorCode>
 
-const QUOTES = 'Put names and texts in double quotes; only numbers, true, false and null stand without.'
+const QUOTES = 'Put names and texts in double quotes; only numbers, true, false and null need none.'
 const STRING = 'Close the string with " on the same line.'
 
 const WORDS: Readonly<Record<Code, Words>> = {
   InvalidSymbol: { message: 'expected JSON, found an invalid word or character', fix: QUOTES },
   InvalidNumberFormat: {
-    message: 'expected a number, found something like one',
+    message: 'expected a valid number',
     fix: 'Write it as 1, 1.5 or -1.',
   },
   PropertyNameExpected: { message: 'expected the name of a key in double quotes', fix: QUOTES },
@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<Code, Words>> = {
   },
   EndOfFileExpected: {
     message: 'expected the end of the file, found more',
-    fix: 'Remove what follows the last "}".',
+    fix: 'Remove the text after the last "}".',
   },
   InvalidCommentToken: { message: 'expected no comment here', fix: 'Remove the comment.' },
   UnexpectedEndOfComment: {

@@ -281,7 +281,7 @@ class AuthReader {
       })
     } else if (url.protocol === 'http:' && !allowHttp && !isLoopbackHost(url.hostname)) {
       this.#error(at, {
-        message: 'this address has no TLS',
+        message: 'this address does not use TLS',
         fix: 'Write its https address, or add "allowHttp": true.',
       })
     }
@@ -295,7 +295,7 @@ class AuthReader {
     const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href
     if (isOrigin) return url
     this.#error(at, {
-      message: 'this is not scheme, host and port alone',
+      message: 'this must be only scheme, host and port',
       fix: 'Write for example "https://mcp.example.com", without a path.',
     })
     return undefined

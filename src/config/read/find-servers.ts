@@ -62,7 +62,8 @@ const contents = (
   }
   warnUnknown(settings, KEYS.root, FOREIGN_ROOT_KEYS, report)
   const servers = members(container)
-  if (servers.size === 0) report.warning(container, { message: 'there are no servers here', fix: EXAMPLE })
+  if (servers.size === 0)
+    report.warning(container, { message: 'no servers are configured here', fix: EXAMPLE })
   return { servers, settings }
 }
 

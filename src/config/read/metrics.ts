@@ -46,7 +46,7 @@ const textAt = (item: TreeItem | undefined, context: ReadContext): string | unde
   return context.report.errors > errors || text === '' ? undefined : text
 }
 
-const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then metrics have no separate address.'
+const LISTEN_FIX = 'Write both, such as "127.0.0.1:9464"; until then metrics are not served separately.'
 
 const addressAt = (item: TreeItem | undefined, context: ReadContext): MetricsConfig['listen'] => {
   const text = textAt(item, context)

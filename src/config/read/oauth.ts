@@ -93,12 +93,12 @@ const NO_LOGIN: Words = {
 }
 
 const HAS_TOKEN: Words = {
-  message: 'there is an Authorization header already',
+  message: 'an Authorization header is already configured',
   fix: 'Keep "oauth", or the header under "headers".',
 }
 
 const NOT_REMOTE: Words = {
-  message: 'programs and local sockets have no login',
+  message: 'programs and local sockets do not use logins',
   fix: 'Remove it; pass secrets to a program in "env".',
 }
 
@@ -151,7 +151,7 @@ const address = (item: TreeItem, path: readonly string[], context: ReadContext):
   const url = expandedWhole(String(at.node.value), at, context)
   if (context.report.errors === errors && !/^https?:\/\//i.test(URL.canParse(url) ? url : '')) {
     context.report.error(at, {
-      message: 'this is not an address of HTTP',
+      message: 'this is not an HTTP address',
       fix: 'Write a whole address, such as "https://login.example.com".',
     })
   }

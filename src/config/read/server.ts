@@ -116,7 +116,7 @@ const readTools = ({ values, members: folded }: ServerEntry, report: Report): To
     taken.set(to, from)
     if (other === undefined || item === undefined) continue
     report.error(itemAt(item, ['rename', from]), {
-      message: 'two tools are given this name',
+      message: 'two tools have this name',
       fix: 'Give each tool a name of its own.',
     })
   }

@@ -55,12 +55,12 @@ export function readReach(entry: ServerEntry, context: ReadContext): Reach | und
   return undefined
 }
 
-const TYPE_FIX = 'Remove "type", or write what fits it.'
+const TYPE_FIX = 'Remove "type", or write the key that it needs.'
 
 const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): Reach => {
   const workspace = { isUsed: entry.values.sharing === 'workspace' }
   const context = { ...outer, workspace }
-  warnIgnored(entry, ['headers'], 'a program has no headers', context)
+  warnIgnored(entry, ['headers'], 'programs do not take headers', context)
   const { values } = entry
   const argsItem = entry.members.get('args')
   const args = argsItem === undefined ? [] : elements(argsItem)
@@ -139,7 +139,7 @@ const readUrl = (
   const address = troubles() === before ? readTransportAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
-    warnIgnored(entry, ['headers'], 'a socket has no headers', context)
+    warnIgnored(entry, ['headers'], 'sockets do not take headers', context)
     return { transport: { kind: 'socket', path: address.path }, written }
   }
   if (address?.is === 'wrong') report.error(item, address.words)

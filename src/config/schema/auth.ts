@@ -3,7 +3,8 @@ import { flag, glob, objectFix, plain, text } from './values.js'
 
 // Unknown keys are errors here, not warnings: a misspelled key could grant access.
 
-const SCOPES_FIX = 'Write a list of scopes, such as ["mcp", "github"]; a scope has no spaces and no quotes.'
+const SCOPES_FIX =
+  'Write a list of scopes, such as ["mcp", "github"]; scopes cannot contain spaces or quotes.'
 /** A scope (RFC 6749 §3.3). */
 const scope = (fix: string) => z.string({ error: fix }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { error: fix })
 const scopes = () => z.array(scope(SCOPES_FIX), { error: SCOPES_FIX })
@@ -181,7 +182,7 @@ export const authSchema = z.strictObject(
     publicUrl: text('Write scheme and host, such as "https://mcp.example.com".')
       .optional()
       .describe(
-        'Scheme, host and port under which clients reach the proxy, such as those of a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
+        'Scheme, host and port under which clients reach the proxy, for example through a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
       ),
     loopback: plain(z.enum(['token', 'open'], { error: 'Write "token" or "open".' }), {
       description:

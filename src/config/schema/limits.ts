@@ -10,11 +10,11 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
   ],
   message: [
     'Size of a message from a server: a line, an SSE event, the body of a response, a WebSocket message.',
-    'skipped; its call fails (reason `too-large`), or every call on that connection if the message does not show its id; a WebSocket is closed (1009); a process that sends three in a minute, or one without an end, is restarted; an event stream is abandoned at twice as many bytes',
+    'skipped. Its call fails (reason `too-large`), or every call on that connection if its id is unknown. A WebSocket is closed (1009). A process that sends three in a minute, or an endless one, is restarted. An event stream is abandoned at twice the limit',
   ],
   body: [
     'Size of a message from a client: the body of a POST, a line, a WebSocket message.',
-    '413, and the connection is closed; a line is skipped, and answered with an error if its id is in its first or last KiB; a WebSocket is closed (1009)',
+    '413, and the connection is closed. A line is skipped, and answered with an error if its id is in its first or last KiB. A WebSocket is closed (1009)',
   ],
   depth: ['Levels of arrays and objects in a message.', 'malformed: -32700, HTTP 400'],
   members: [
@@ -86,7 +86,7 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
   ],
   softQueue: [
     'Data waiting for a client before the proxy sends it less.',
-    'progress and log messages are left out until the client has caught up; nothing more is read from a channel (with Node 22 and later above 64 KiB)',
+    'progress and log messages are left out until the client has caught up. Nothing more is read from a channel (with Node 22 and later above 64 KiB)',
   ],
   unread: [
     'Data waiting for all clients that do not read, over HTTP, sockets and WebSocket; at most a quarter of the memory.',

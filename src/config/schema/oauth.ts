@@ -60,7 +60,7 @@ const settings = z.object({
     .optional()
     .meta({
       description:
-        'The OAuth grant: `authorization_code`, or `device` for a login on another device; without a user `client_credentials`, `jwt-bearer` with the token of a workload (`assertion`), or `id-jag` with an ID token (`idp`).',
+        'The OAuth grant. For users: `authorization_code`, or `device` for a login on another device. Without a user: `client_credentials`, `jwt-bearer` with the token of a workload (`assertion`), or `id-jag` with an ID token (`idp`).',
       default: 'authorization_code',
     }),
   key: text('Write the path of a PEM file, or a variable that holds the key.')

@@ -55,7 +55,7 @@ const listen = z.object(
       ),
     allowedOrigins: plain(texts(originFix), {
       description:
-        'Origins of web pages that may call, in addition to those of this machine, such as `https://app.example.com`.',
+        'Origins of web pages that may call the proxy, such as `https://app.example.com`; pages of this machine always may.',
       default: [],
       reload: 'restart',
     }),
@@ -72,7 +72,7 @@ const listen = z.object(
     socket: text(socketFix)
       .optional()
       .describe(
-        'A local socket to listen on as well: `unix:///run/user/1000/mcp.sock` or an absolute path for a unix domain socket that only the user of the proxy can connect to, `pipe:///mcp` for a Windows named pipe. Messages are lines, as on stdio.',
+        'A local socket to listen on as well. `unix:///run/user/1000/mcp.sock` or an absolute path is a unix domain socket that only the user of the proxy can connect to; `pipe:///mcp` is a Windows named pipe. Messages are lines, as on stdio.',
       ),
   },
   { error: 'Write an object, such as { "port": 8808 }, or the address of a socket.' },
@@ -158,7 +158,7 @@ export const settings = z.object({
   }),
   drain: plain(waitTime(), {
     description:
-      'How long calls in flight may still take when the proxy stops, a client closes its half of stdio or a socket, or a server is removed.',
+      'Maximum time for calls in flight when the proxy stops, a client closes its half of stdio or a socket, or a server is removed.',
     default: '10s',
     leastMs: 0,
     reload: 'live',
@@ -184,7 +184,7 @@ export const settings = z.object({
     .optional()
     .meta({
       description:
-        'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read; see docs/security.md#what-is-logged.',
+        'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read. See docs/security.md#what-is-logged.',
       default: 'off',
     })
     .meta({ reload: 'restart' }),
@@ -197,7 +197,7 @@ export const settings = z.object({
     .meta({ as: 'audit', reload: 'restart' }),
   credentialStore: plain(z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }), {
     description:
-      'Where logins at servers are kept: in files of the state folder, or in the keychain of the user (`keychain`), for which the npm package `@napi-rs/keyring` must be installed next to the proxy.',
+      'Where logins at servers are kept: in files of the state folder (`file`), or in the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy.',
     default: 'file',
     reload: 'restart',
   }),

@@ -71,7 +71,7 @@ const own = {
     ),
     {
       description:
-        'The part before `__` in the names of tools and prompts, and before `+` in URIs: 1 to 24 letters, digits, `-` and `_`, beginning with a letter, without `__`, not ending in `_`; derived from the server’s name if absent. `false` shows the server’s own names, except those that an earlier server has.',
+        'The part before `__` in the names of tools and prompts, and before `+` in URIs; derived from the server’s name if absent. It has 1 to 24 letters, digits, `-` and `_`, begins with a letter, and neither contains `__` nor ends in `_`. `false` shows the server’s own names, except names that an earlier server uses.',
       reload: 'reshown',
     },
   ),
@@ -106,7 +106,7 @@ const own = {
     .meta({ reload: 'replaced' }),
   credentials: plain(z.enum(['shared', 'per-principal'], { error: 'Write "shared" or "per-principal".' }), {
     description:
-      'The login that is used at a remote server: one for all clients, or with `per-principal` one for each user, with separate connections and lists; see docs/configuration.md#per-user-logins.',
+      'The login used at a remote server: one for all clients (`shared`), or one for each user (`per-principal`), with separate connections and lists. See docs/configuration.md#per-user-logins.',
     default: 'shared',
     reload: 'replaced',
   }),
@@ -126,18 +126,18 @@ const own = {
     })
     .optional()
     .describe(
-      'The clients that share one connection: those of one user (`principal`, the default for `command`), those of one user in one folder (`workspace`), none (`session`, the default for `url`), or all (`all`); see docs/configuration.md#sharing.',
+      'The clients that share one connection: all clients of a user (`principal`, the default for `command`), all clients of a user in one folder (`workspace`), none (`session`, the default for `url`), or all clients (`all`). See docs/configuration.md#sharing.',
     )
     .meta({ reload: 'replaced' }),
   start: plain(z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }), {
     description:
-      '`lazy` starts the server when it is first needed, at the `initialize` of the first client, or at the first call to a known server; `eager` starts it with the proxy and keeps it running.',
+      '`lazy` starts the server when it is first needed: at the `initialize` of the first client, or at the first call to a known server. `eager` starts it with the proxy and keeps it running.',
     default: 'lazy',
     reload: 'retuned',
   }),
   era: plain(z.enum(['auto', 'modern', 'legacy'], { error: 'Write "auto", "modern" or "legacy".' }), {
     description:
-      'The era of the protocol: `modern` for 2026-07-28, which has no sessions; `legacy` for the revisions with `initialize`; `auto` for the era of each client, if the server supports it. See docs/configuration.md#protocol-eras.',
+      'The era of the protocol: `modern` for 2026-07-28, without sessions; `legacy` for the revisions with `initialize`. `auto` uses the era of each client, if the server supports it. See docs/configuration.md#protocol-eras.',
     default: 'auto',
     reload: 'replaced',
   }),

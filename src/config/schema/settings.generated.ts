@@ -7,9 +7,9 @@ export interface PlainSettings {
     readonly pageSize: number
     /** How long the `initialize` of a new client waits for servers that the proxy does not know yet. */
     readonly startupWaitMs: number
-    /** How long calls in flight may still take when the proxy stops, a client closes its half of stdio or a socket, or a server is removed. */
+    /** Maximum time for calls in flight when the proxy stops, a client closes its half of stdio or a socket, or a server is removed. */
     readonly drainMs: number
-    /** Where logins at servers are kept: in files of the state folder, or in the keychain of the user (`keychain`), for which the npm package `@napi-rs/keyring` must be installed next to the proxy. */
+    /** Where logins at servers are kept: in files of the state folder (`file`), or in the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy. */
     readonly credentialStore: "file" | "keychain"
     /** Keep the capabilities and lists of servers on disk, so that `serve`, `stdio` and `bridge` can list them without starting them; see docs/configuration.md#known-servers. */
     readonly knownServers: boolean
@@ -23,7 +23,7 @@ export interface PlainSettings {
     readonly port: number
     /** `Host` headers to accept in addition to the loopback names and `listen.host`, with or without a port. */
     readonly allowedHosts: readonly string[]
-    /** Origins of web pages that may call, in addition to those of this machine, such as `https://app.example.com`. */
+    /** Origins of web pages that may call the proxy, such as `https://app.example.com`; pages of this machine always may. */
     readonly allowedOrigins: readonly string[]
     /** Serve HTTP+SSE, the transport of 2024-11-05, at `/sse` and `/messages` on the same port. */
     readonly sse: boolean
@@ -91,7 +91,7 @@ export interface PlainSettings {
     readonly listMs: number
     /** Maximum silence during a call; each progress notification restarts the timer. `off` for no limit. */
     readonly callMs: number
-    /** Maximum time for a whole call, whatever its progress. `off` for no limit. */
+    /** Maximum time for a whole call, regardless of progress. `off` for no limit. */
     readonly totalMs: number
     /** Silence of a server without requests in flight after which the proxy pings it. `off` never pings it. */
     readonly pingMs: number
@@ -109,21 +109,21 @@ export interface PlainSettings {
     readonly privateRedirects: readonly string[]
   }
   readonly server: {
-    /** The part before `__` in the names of tools and prompts, and before `+` in URIs: 1 to 24 letters, digits, `-` and `_`, beginning with a letter, without `__`, not ending in `_`; derived from the server’s name if absent. `false` shows the server’s own names, except those that an earlier server has. */
+    /** The part before `__` in the names of tools and prompts, and before `+` in URIs; derived from the server’s name if absent. It has 1 to 24 letters, digits, `-` and `_`, begins with a letter, and neither contains `__` nor ends in `_`. `false` shows the server’s own names, except names that an earlier server uses. */
     readonly prefix: string | false | undefined
     /** Tags by which views select this server (docs/views.md) and a search finds its tools (docs/search.md). */
     readonly tags: readonly string[]
     /** A description for tools that have none, with `{name}`, `{title}`, `{server}` and `{arguments}` replaced; see docs/search.md#tools-without-a-description. */
     readonly description: string | undefined
-    /** The login that is used at a remote server: one for all clients, or with `per-principal` one for each user, with separate connections and lists; see docs/configuration.md#per-user-logins. */
+    /** The login used at a remote server: one for all clients (`shared`), or one for each user (`per-principal`), with separate connections and lists. See docs/configuration.md#per-user-logins. */
     readonly credentials: "shared" | "per-principal"
     /** With `per-principal`, show users without a login a tool that leads to the sign-in page. */
     readonly signInTool: boolean
     /** `prefix` adds the prefix to resource URIs, `preserve` passes them through unchanged. */
     readonly uris: "prefix" | "preserve"
-    /** `lazy` starts the server when it is first needed, at the `initialize` of the first client, or at the first call to a known server; `eager` starts it with the proxy and keeps it running. */
+    /** `lazy` starts the server when it is first needed: at the `initialize` of the first client, or at the first call to a known server. `eager` starts it with the proxy and keeps it running. */
     readonly start: "lazy" | "eager"
-    /** The era of the protocol: `modern` for 2026-07-28, which has no sessions; `legacy` for the revisions with `initialize`; `auto` for the era of each client, if the server supports it. See docs/configuration.md#protocol-eras. */
+    /** The era of the protocol: `modern` for 2026-07-28, without sessions; `legacy` for the revisions with `initialize`. `auto` uses the era of each client, if the server supports it. See docs/configuration.md#protocol-eras. */
     readonly era: "auto" | "modern" | "legacy"
     /** The revision of the protocol to use, such as `2025-06-18`; this also determines the era. A legacy revision is offered in `initialize`, and the server may answer with another. Negotiated if absent. */
     readonly protocolVersion: "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28" | undefined
@@ -145,7 +145,7 @@ export interface PlainSettings {
     readonly failures: number
     /** The time in which `failures` are counted. */
     readonly windowMs: number
-    /** Wait before a server that was given up is started once more, as long as a client uses it; a call also starts it, 5 s after the last attempt. At least 1 s. */
+    /** Wait before a server that was given up is started once more, while a client uses it. A call also starts it, 5 s after the last attempt. At least 1 s. */
     readonly retryMs: number
   }
 }

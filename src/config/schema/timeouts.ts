@@ -33,7 +33,7 @@ export const timeouts = z.object(
       reload: 'retuned',
     }),
     total: plain(limit(), {
-      description: 'Maximum time for a whole call, whatever its progress. `off` for no limit.',
+      description: 'Maximum time for a whole call, regardless of progress. `off` for no limit.',
       default: '10m',
       reload: 'retuned',
     }),
@@ -81,7 +81,7 @@ export const restart = z.object(
     }),
     retry: plain(waitTime(), {
       description:
-        'Wait before a server that was given up is started once more, as long as a client uses it; a call also starts it, 5 s after the last attempt. At least 1 s.',
+        'Wait before a server that was given up is started once more, while a client uses it. A call also starts it, 5 s after the last attempt. At least 1 s.',
       default: '60s',
       leastMs: 1000,
       reload: 'retuned',

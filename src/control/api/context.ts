@@ -16,7 +16,7 @@ export interface ControlApiContext extends StatusContext {
   readonly handler: ClientHandler
   readonly lines: KeptLines | undefined
   readonly metrics: (() => Promise<MetricsPages>) | undefined
-  /** Returns undefined if there is no configuration file. */
+  /** Returns undefined without a configuration file. */
   readonly reload: () => (() => void) | undefined
   /** Closes the connections of a server and starts it again. Rejects with a Fault. */
   readonly restart: (server: string) => Promise<void>

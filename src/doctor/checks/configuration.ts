@@ -146,7 +146,7 @@ export const lookAtNamedFiles = ({ loaded }: ConfigFacts): readonly Finding[] =>
 export const lookAtReach = ({ loaded }: ConfigFacts): readonly Finding[] => {
   const { listen = DEFAULTS.listen, auth } = loaded.config ?? {}
   if (!listen.http || isLoopbackHost(listen.host) || auth !== undefined) return []
-  const reach = `${listen.host} can be reached from other machines, and asks for no login`
+  const reach = `${listen.host} can be reached from other machines, and does not require a login`
   return [finding('D071', { reach })]
 }
 

@@ -61,7 +61,7 @@ export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonl
         { server },
         {
           subject: server,
-          why: `without -i, a container of ${nameOf(command)} has no stdin, and ends at once`,
+          why: `without -i, a container of ${nameOf(command)} gets no stdin and exits at once`,
           fix: 'put "-i" after "run" into its args',
         },
       ),

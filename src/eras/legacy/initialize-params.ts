@@ -171,7 +171,7 @@ const REVISION_CHARS = 64
 export class UnknownRevision extends Fault {
   constructor(revision: string) {
     const shown = shortName(revision, REVISION_CHARS)
-    super('unavailable', `The server speaks protocol version ${shown}, which is not supported`)
+    super('unavailable', `The server uses protocol version ${shown}, which is not supported`)
   }
 }
 

@@ -50,11 +50,7 @@ export const Result = ({ answer, tookMs }: { readonly answer: CallAnswer; readon
   return (
     <div class="result">
       <p>
-        {isError === true ? (
-          <Lamp word="tool_error" show="the tool says that it failed" />
-        ) : (
-          <Lamp word="ok" />
-        )}{' '}
+        {isError === true ? <Lamp word="tool_error" show="the tool reported an error" /> : <Lamp word="ok" />}{' '}
         {took}
       </p>
       {blocks.slice(0, BLOCKS).map((block, n) => (

@@ -41,7 +41,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
   if (servers.servers.length === 0 && servers.problems.length === 0)
     return (
       <Empty title="No server is configured">
-        <p>To add a server, or import those of your clients:</p>
+        <p>To add a server, or import the servers of your clients:</p>
         <CommandText text="mcp-proxy add NAME -- COMMAND" />
         <CommandText text="mcp-proxy init" />
       </Empty>

@@ -19,7 +19,7 @@ export const TroubleList = ({
     <h3 id="troubles">Problems</h3>
     {all.length === 0 ? (
       <p class="fine">
-        <Lamp word="ok" show="Nothing is wrong." />
+        <Lamp word="ok" show="No problems found." />
       </p>
     ) : (
       <ul class={isOwn ? 'troubles own' : 'troubles'}>

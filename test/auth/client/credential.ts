@@ -213,7 +213,7 @@ t.test('where the token has ended, the server is left alone for a moment', async
   }
   t.equal(refreshes(), 1)
   t.equal(seen.blocked, 1)
-  t.match(credential.trouble?.message, /linear wants a login, which is not possible: .* HTTP status 500/)
+  t.match(credential.trouble?.message, /linear needs a login, which failed: .* HTTP status 500/)
   clock.advance(5000)
   status = 200
   t.equal(await authorization(), 'Bearer new')
@@ -229,7 +229,7 @@ t.test('an authorization server that never answers is left in the end, by all at
   t.equal(new Set(all.map(fault => (fault as Fault).message)).size, 1)
   t.match(all[0], {
     message:
-      'Server linear wants a login, which is not possible: https://a.test did not answer within 10 s; for more run' +
+      'Server linear needs a login, which failed: https://a.test did not answer within 10 s; for more run' +
       ' `mcp-proxy auth login linear`',
     data: { server: 'linear', reason: 'auth-unreachable' },
   })

@@ -98,7 +98,7 @@ t.test('who answers is checked before the code goes anywhere', async t => {
     [{ code: 'x', state: 'another' }, {}],
   ] as const) {
     const refused = await finish(answer, how)
-    t.match(refused.words, /not that of its authorization server/, JSON.stringify(answer))
+    t.match(refused.words, /came from another authorization server/, JSON.stringify(answer))
     t.same(refused.forms, [], 'the code was not sent')
   }
   const unknown = { by: 'endpoints', resource: undefined } as const
@@ -108,7 +108,7 @@ t.test('who answers is checked before the code goes anywhere', async t => {
 t.test('words of somebody else are not shown', async t => {
   const words = { error: 'access_denied', error_description: 'Visit https://evil.test to go on' }
   const evil = await finish({ ...words, iss: 'https://evil.test' })
-  t.match(evil.words, /not that of its authorization server/)
+  t.match(evil.words, /came from another authorization server/)
   t.notMatch(evil.words, /evil|Visit|access_denied/)
   const own = await finish({ ...words, iss: A })
   t.match(own.words, /refused the login: access_denied, "Visit https:\/\/evil\.test to go on"/, 'in quotes')

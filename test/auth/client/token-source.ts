@@ -154,7 +154,7 @@ t.test('a new login begins with the metadata of the resource, and says what it l
   )
   t.match(await acquire({ [ASM]: METADATA }), {
     reason: 'needs-client',
-    words: /registers no clients by itself/,
+    words: /does not support dynamic client registration/,
   })
   t.match(await acquire({ [ASM]: METADATA }, { clientId: 'mine' }), { reason: 'needs-auth' })
   t.match(await acquire({}), { reason: 'auth-unreachable' })

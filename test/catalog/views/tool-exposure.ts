@@ -17,10 +17,10 @@ const amount =
 /** client, tools, tokens → how it is shown them, and why */
 const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', string])[] = [
   ['cursor-vscode', 40, 5000, 'direct', '40 of at most 40 tools, about 5000 of 10000 tokens'],
-  ['Cursor', 41, 5000, 'search', '41 tools, of which it accepts 40'],
+  ['Cursor', 41, 5000, 'search', '41 tools, but it accepts 40'],
   ['windsurf-client', 100, 1, 'direct', '100 of at most 100 tools, about 1 of 10000 tokens'],
-  ['windsurf-client', 101, 1, 'search', '101 tools, of which it accepts 100'],
-  ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, of which it accepts 128'],
+  ['windsurf-client', 101, 1, 'search', '101 tools, but it accepts 100'],
+  ['Visual Studio Code - Insiders', 129, 1, 'search', '129 tools, but it accepts 128'],
   ['vscode', 128, 10_001, 'search', 'about 10001 tokens, above the limit of 10000'],
   ['somebody', 5000, 500_000, 'direct', 'it has no known limit of tools'],
   ['claude-code', 5000, 500_000, 'direct', 'it loads tools on demand'],
@@ -64,7 +64,7 @@ t.test('what the configuration says of the client comes first, then of its view,
   const SAID = 'set in the configuration'
   t.same(said({ name: 'x' }), ['direct', SAID, ['a'], 123])
   t.same(said({ name: 'x', view: 'v' }), ['search', SAID, ['b'], 123])
-  t.same(said({ name: 'someone', view: 'v' }, 8), ['search', '8 tools, of which it accepts 7', ['b'], 2])
+  t.same(said({ name: 'someone', view: 'v' }, 8), ['search', '8 tools, but it accepts 7', ['b'], 2])
   t.same(said({ name: 'someone' }, 7), ['search', 'about 6 tokens, above the limit of 5', ['a'], 2])
   t.same(said({ name: 'claude-code' }), ['direct', SAID, ['a'], Number.POSITIVE_INFINITY])
 })

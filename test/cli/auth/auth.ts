@@ -7,7 +7,7 @@ t.test('auth token prints a token once, and the line that the file gets', async 
   t.match({ code, err }, { code: 0, err: '' })
   const [token = ''] = /^mcpp_[\w-]{43}(?=\s)/.exec(out) ?? []
   t.match(out, /give it to alice/)
-  const line = /^Put into the file: {2}(.*)$/m.exec(out)?.[1]
+  const line = /^Add to the file: {2}(.*)$/m.exec(out)?.[1]
   t.same(JSON.parse(`{${line}}`), {
     auth: { people: { alice: { tokens: [{ hash: `sha256:${tokenHash(token)}` }] } } },
   })
@@ -23,8 +23,8 @@ t.test('auth token needs a name of one word', async t => {
 t.test('auth login names what is no server, or none to sign in at', async t => {
   const config = configFile(t, { linear: { url: 'https://mcp.linear.app/mcp', oauth: false }, tiny: tiny() })
   const logIn = (name: string) => runHere(t, 'auth', 'login', name, '--config', config)
-  t.match(await logIn('linea'), { code: 2, err: /there is no server linea; did you mean linear\?/ })
-  t.match(await logIn('tiny'), { code: 2, err: /tiny is not signed in at: it is a program/ })
+  t.match(await logIn('linea'), { code: 2, err: /unknown server: linea; did you mean linear\?/ })
+  t.match(await logIn('tiny'), { code: 2, err: /tiny does not take a login: it is a program/ })
   t.match(await logIn('linear'), { code: 2, err: /its login is turned off/ })
   t.match(await logIn('http://127.0.0.1:1/mcp'), { code: 4 }, 'an address is a server too')
   const soon = await runHere(t, 'auth', 'login', 'linear', '--timeout', 'soon', '--config', config)

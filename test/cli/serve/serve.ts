@@ -186,7 +186,7 @@ t.test('a proxy with auth tells clients its public URL, and status finds it all 
   t.match(await proxy.line(/\/mcp$/), /listening on https:\/\/mcp\.example\.com\/mcp$/)
   await until(async () => {
     const { code, out } = await runHere(t, 'status', '--config', file)
-    return code === 0 && /^auth: nobody has a token; 0 refused credentials$/m.test(out)
+    return code === 0 && /^auth: no tokens; 0 refused credentials$/m.test(out)
   }, 'the status')
 })
 

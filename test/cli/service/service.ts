@@ -100,7 +100,7 @@ t.test('a service whose files are gone says so', { skip: process.platform !== 'l
   for (const path of ['node', 'mcp-proxy.js', 'mcp.json'])
     t.match(
       out,
-      `D045: the service starts /nowhere/${path}, which is not there; fix: mcp-proxy service install`,
+      `D045: the service starts /nowhere/${path}, which does not exist; fix: mcp-proxy service install`,
     )
 })
 
@@ -141,7 +141,7 @@ t.test(
     writeFileSync(unit, before)
     t.match(await runHere(t, 'service', 'install', '--config', file), {
       code: 4,
-      err: /the service is what it was before/,
+      err: /the service was not changed/,
     })
     t.equal(readFileSync(unit, 'utf8'), before)
   },

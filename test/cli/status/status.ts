@@ -52,7 +52,7 @@ t.test('status shows how the running proxy is, and each of its servers, without 
   })
   t.match(found.servers[1].lastError, { message: 'exited with code 3' })
   t.same((await runHere(t, 'status', '--url', url)).code, 0)
-  t.match(await runHere(t, 'status', '--tools'), { code: 0, out: '', err: /no tool was called yet/ })
+  t.match(await runHere(t, 'status', '--tools'), { code: 0, out: '', err: /no tool has been called yet/ })
   await client.call(1, 'one__echo')
   await client.call(2, 'one__fail')
   await client.call(3, 'one__echo')
@@ -189,7 +189,7 @@ t.test('status says what waits for its user: a refused file, a restart, a login,
   t.match(text({ pressure: 2 }), /1 MiB, short of memory/)
   t.match(
     text({ auth: { people: 0, issuers: [], embedded: false, refused: 1 } }),
-    /^auth: nobody has a token; 1 refused/m,
+    /^auth: no tokens; 1 refused/m,
   )
   t.match(
     text({ auth: { people: 2, issuers: ['https://i.example'], embedded: true, refused: 0 } }),
@@ -200,7 +200,7 @@ t.test('status says what waits for its user: a refused file, a restart, a login,
     ...{ pids: [], clients: 0, failures: 0, principals: { served: 3, signedIn: 1 } },
   }
   const each = text({ servers: [server], limits: { calls: { hits: 2, agoMs: 5000 } } })
-  t.match(each, /^web: each with his own login; 1 of 3 here are signed in$/m)
+  t.match(each, /^web: one login for each user; 1 of 3 here are signed in$/m)
   t.match(each, /^Limits that were reached \(D080\): calls 2 times, last 5s ago$/m)
   t.throws(() => parseStatus('{}', 'here'), { message: 'here is not mcp-proxy' })
 })

@@ -32,7 +32,7 @@ t.test('call prints what a tool says, and arguments reach it as they were writte
   t.same(await call('one__picture'), {
     code: 0,
     out: '{"seen":true}\n',
-    err: '[image image/png 3 bytes; --json shows it whole]\n',
+    err: '[image image/png 3 bytes; --json shows all of it]\n',
   })
   t.equal(
     (await call('one__picture', '--json')).out,
@@ -42,7 +42,7 @@ t.test('call prints what a tool says, and arguments reach it as they were writte
   t.match(await call('one__ecko'), {
     code: 2,
     out: '',
-    err: /there is no tool one__ecko; did you mean one__echo\?/,
+    err: /unknown tool: one__ecko; did you mean one__echo\?/,
   })
   t.match(await call('one__strict', 'color=red'), {
     code: 2,
@@ -54,7 +54,7 @@ t.test('a name that no server could have is looked for in all of them', async t 
   const file = configFile(t, { one: tiny(), dead: tiny('--die') })
   t.match(await runHere(t, 'call', 'onne__echo', '--config', file), {
     code: 2,
-    err: /there is no tool onne__echo; did you mean one__echo\?/,
+    err: /unknown tool: onne__echo; did you mean one__echo\?/,
   })
 })
 
@@ -70,7 +70,7 @@ t.test('a name like no other gets no suggestion but the list', async t => {
   const file = configFile(t, { one: tiny() })
   t.match(await runHere(t, 'call', 'one__zzzzzzzzzzzz', '--config', file), {
     code: 2,
-    err: /the servers have 6 tools, and none of this name[\s\S]*mcp-proxy list/,
+    err: /the servers have 6 tools, and none has this name[\s\S]*mcp-proxy list/,
   })
 })
 

@@ -70,18 +70,18 @@ t.test('a mistake in auth makes the file unusable, and never means that it is of
     ],
     [
       { people, publicUrl: 'https://p.test/x' },
-      [['auth.publicUrl', 'this is not scheme, host and port alone']],
+      [['auth.publicUrl', 'this must be only scheme, host and port']],
     ],
     [
       { people, publicUrl: '${GONE}' },
       [
         ['auth.publicUrl', 'the variable GONE is not set'],
-        ['auth.publicUrl', 'this is not scheme, host and port alone'],
+        ['auth.publicUrl', 'this must be only scheme, host and port'],
       ],
     ],
     [
       { issuers: [{ issuer: 'http://login.example.com' }] },
-      [['auth.issuers.0.issuer', 'this address has no TLS']],
+      [['auth.issuers.0.issuer', 'this address does not use TLS']],
     ],
     [
       { issuers: [{ issuer: 'https://i.test' }, { issuer: 'https://i.test' }] },

@@ -22,7 +22,7 @@ t.test('a login is found out for each address, but where it is off or there is a
   t.equal(oauthOf({ command: 'x' }), undefined)
   t.equal(oauthOf({ url: 'unix:///x.sock' }), undefined)
   t.same(problems({ url: URL, headers: { Authorization: 'Bearer x' }, oauth: true }), [
-    ['error', 'mcpServers.s.oauth', 'there is an Authorization header already'],
+    ['error', 'mcpServers.s.oauth', 'an Authorization header is already configured'],
   ])
 })
 
@@ -30,7 +30,7 @@ t.test('a login beside a command is an error of that entry alone', async t => {
   for (const more of [{ oauth: true }, { oauth: { clientId: 'x' } }, { credentials: 'per-principal' }]) {
     const [key] = Object.keys(more)
     t.same(problems({ command: 'x', ...more }), [
-      ['error', `mcpServers.s.${key}`, 'programs and local sockets have no login'],
+      ['error', `mcpServers.s.${key}`, 'programs and local sockets do not use logins'],
     ])
   }
   t.same(problems({ command: 'x', oauth: false, credentials: 'shared' }), [])

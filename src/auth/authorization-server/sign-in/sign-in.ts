@@ -276,7 +276,7 @@ export class SignInFlow {
     const { principal } = account
     const granted = people.granted(account, scopes) ?? []
     if (granted.length === 0) {
-      const words = `${principal} has none of the scopes that were asked for`
+      const words = `${principal} does not have the requested scopes`
       await this.#end(flow, { error: 'access_denied', error_description: words })
       return
     }

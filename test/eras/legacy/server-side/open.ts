@@ -199,7 +199,7 @@ t.test(
     initialize.reply(202)
     get.event({ id: initialize.message.id, result: { ...RESULT, protocolVersion: '2031-01-01' } })
     await settled()
-    t.equal(faults[0]?.message, 'The server speaks protocol version 2031-01-01, which is not supported')
+    t.equal(faults[0]?.message, 'The server uses protocol version 2031-01-01, which is not supported')
     t.ok(get.isAborted)
   },
 )
