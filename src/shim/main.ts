@@ -40,7 +40,7 @@ export const main = async (words: readonly string[], folder: string): Promise<nu
   const named = given.config ?? env['MCP_PROXY_CONFIG']
   const config = resolve(named || defaultConfigFile({ platform, home: homeFolder(), env }))
   if (!existsSync(config)) {
-    tell(`D010: cannot find the configuration file ${config}`, {
+    tell(`D010: there is no configuration file ${config}`, {
       why: 'the file does not exist',
       fix: 'mcp-proxy init',
     })

@@ -55,7 +55,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
   ['bridge --from sse -- node', /--from is for a URL/],
   ['bridge --header a:b unix:/run/x.sock', /sockets do not send headers/],
   ['bridge --to unix -- node', /--to unix needs --socket PATH/],
-  ['bridge --to unix --socket x --port 1 -- node', /need --to http, sse or ws: a socket has no port/],
+  ['bridge --to unix --socket x --port 1 -- node', /need --to http, sse or ws: a socket does not use a port/],
   ['bridge --to stdio --socket x -- node', /--socket is for --to unix, http, sse or ws/],
   ['bridge --socket unix:x -- node', /--socket must be a path, unix:\/\/\/PATH or pipe:\/\/\/NAME/],
   ['bridge --socket a --socket b -- node', /--socket may be given once/],

@@ -153,7 +153,7 @@ t.test('the command line of connect has the codes of all others', async t => {
   ])
   t.match(await ended('--config'), [2, /--config needs a value/])
   const file = configured(t)
-  t.match(await ended('--config', file, '--view', 'web'), [4, /unknown view: web/])
+  t.match(await ended('--config', file, '--view', 'web'), [4, /there is no view web/])
   const client = new ShimClient(t, file)
   await client.initialize()
   client.running.child.kill('SIGTERM')

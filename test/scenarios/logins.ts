@@ -159,7 +159,7 @@ t.test('what an authorization server says in trouble loses nothing', async t => 
     age(Date.now() + 3000)
     t.match(await call(), { code: 0, out: 'did look\n' }, 'the old token is still good')
     age()
-    t.match(await call(), { code: 4, err: /Server linear wants a login, which is not possible/ })
+    t.match(await call(), { code: 4, err: /Server linear needs a login, which failed/ })
     t.equal(record().tokens.refresh, kept)
   }
   server.answers.delete('/token')
@@ -710,7 +710,7 @@ t.test('an issuer is the one that was named, but for a slash that it leaves out'
   t.match(await logIn(), { code: 0 })
   server.metadata = { issuer: `${server.url}/` }
   server.resourceMetadata = {}
-  t.match(await logIn(), { code: 4, err: /is that of/ })
+  t.match(await logIn(), { code: 4, err: /has the issuer/ })
 })
 
 t.test('on a machine without a browser a code is typed elsewhere', async t => {
@@ -780,7 +780,7 @@ t.test('no secret of a login is told by anything that we write, answer or run', 
   server.answers.set('/token', server.echo)
   t.equal(await logIn(), 4)
   server.expire()
-  t.match(await call('linear__look'), /which is not possible: .*invalid_request/)
+  t.match(await call('linear__look'), /which failed: .*invalid_request/)
   told.push((await runHere(t, 'auth', 'status', '--json', '--config', config)).out)
   for (const path of ['/status', '/metrics']) told.push(await (await fetch(new URL(path, url))).text())
   told.push(proxy.out, proxy.err, readFileSync(join(config, '..', 'audit.jsonl'), 'utf8'))

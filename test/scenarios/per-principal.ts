@@ -401,7 +401,7 @@ t.test('more scopes are asked for on the page as well', async t => {
   t.equal(textOf(await call(alice, 'github__change')), 'did change as zelda', 'renewed')
   github.answers.set('/token', github.echo)
   github.expire()
-  t.match((await call(alice, 'github__change')).error.message, /which is not possible: .*invalid_request/)
+  t.match((await call(alice, 'github__change')).error.message, /which failed: .*invalid_request/)
   t.same(leaks(), [])
 })
 

@@ -115,7 +115,7 @@ t.test('a view that is not there is 404, and its neighbours are named on this ma
   for (const name of ['nope', 'WEB', '%77eb', 'web/', ''])
     t.equal((await fetch(`${url}/${name}`, { method: 'POST' })).status, 404, name)
   const answer = await fetch(`${url}/nope`)
-  t.match(await answer.json(), { error: /unknown view: nope; there are: default, readonly, web, pair/ })
+  t.match(await answer.json(), { error: /there is no view nope; there are: default, readonly, web, pair/ })
 })
 
 t.test('a session belongs to the view that it began with', async t => {
@@ -228,7 +228,7 @@ t.test('stdio and the daemon take the name of a view, and refuse one that is not
   const file = configFile(t, SERVERS, { views: VIEWS })
   const wrong = await runHere(t, 'stdio', '--config', file, '--view', 'nope')
   t.equal(wrong.code, 2)
-  t.match(wrong.err, /unknown view: nope; there are: default, readonly, web, pair/)
+  t.match(wrong.err, /there is no view nope; there are: default, readonly, web, pair/)
   for (const verb of ['stdio', 'connect']) {
     const running = startBin(t, [verb, '--config', file, '--view', 'readonly'])
     running.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: hello('2025-11-25') })
@@ -243,5 +243,5 @@ t.test('stdio and the daemon take the name of a view, and refuse one that is not
   }
   const refused = startBin(t, ['connect', '--config', file, '--view', 'nope'])
   t.equal(await refused.exited, 4)
-  t.match(refused.err, /unknown view: nope/)
+  t.match(refused.err, /there is no view nope/)
 })

@@ -95,7 +95,7 @@ function* readResource({ url, resourceMetadata }: DiscoveryRequest): Step<Resour
     const named = new URL(resourceMetadata, url).href
     const visited = yield named
     if (visited.is === 'document') return resourceIn(visited.value, url)
-    throw unreachable(`${shown(named)}, which its challenge names, cannot be read (${whyOf(visited)})`)
+    throw unreachable(`${shown(named)}, from its challenge, cannot be read (${whyOf(visited)})`)
   }
   for (const place of resourceMetadataUrls(url)) {
     const visited = yield place

@@ -33,12 +33,12 @@ export const whoPage = (
     ...(status !== undefined && { status }),
     ...(code !== undefined && { againS: AGAIN_S }),
     body: html`
-<p>Somebody asked this proxy for a login at <strong>${server}</strong>. Show that it was you.</p>
+<p>A user requested a login at <strong>${server}</strong>. Confirm that it was you.</p>
 ${note(view)}
 ${
   isStuck
-    ? html`<p class="note">This proxy has no way to know you by: whoever runs it can add personal tokens
-(<code>auth.people</code>) or a login for people (<code>auth.embedded.login</code>).</p>`
+    ? html`<p class="note">This proxy cannot identify you. Its operator can add personal tokens
+(<code>auth.people</code>) or a login for users (<code>auth.embedded.login</code>).</p>`
     : undefined
 }
 ${form(
@@ -72,8 +72,8 @@ export const strangerPage = (view: Form): HtmlPage => ({
   title: 'This link belongs to another user',
   status: 403,
   body: html`
-<p>You are signed in, but it was not you who asked for this login. Nothing was done. If a link was sent to you,
-do not use it: ask your own client to sign in.</p>
+<p>You are signed in, but another user requested this login, so nothing was done. If someone sent you the link,
+do not use it: sign in from your own client.</p>
 ${form(
   view,
   html`<div class="actions"><button name="action" value="switch">It was me, under another name</button></div>`,
@@ -132,22 +132,22 @@ export const donePage = (server: string): HtmlPage => ({
 
 export const deniedPage = (server: string): HtmlPage => ({
   title: `Nothing was done`,
-  body: html`<p>This proxy did not get to use your account at ${server}. You can close this page.</p>`,
+  body: html`<p>This proxy was not given access to your account at ${server}. You can close this page.</p>`,
 })
 
 /** Page for links that are unknown, ended, or belong to another browser. */
 export const GONE: HtmlPage = {
-  title: 'This link has ended',
+  title: 'This link has expired',
   status: 404,
-  body: html`<p>It is good for ten minutes and one login, in one browser. Ask your client for another.</p>`,
+  body: html`<p>A link is valid for ten minutes and one login, in one browser. Request a new one from your client.</p>`,
 }
 
 /** Page for the response of an unknown login. */
 export const NOT_HERE: HtmlPage = {
   title: 'This sign-in is over',
   status: 400,
-  body: html`<p>It took too long, was finished, or began in another browser. Nothing was done. Ask your client for
-another link.</p>`,
+  body: html`<p>It took too long, was finished, or began in another browser. Nothing was done. Start again
+from your client.</p>`,
 }
 
 /** Page for a form from another site. */

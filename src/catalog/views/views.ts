@@ -22,7 +22,7 @@ const DEFAULT_VIEW = 'default'
 
 /** Returns the error message for an unknown view, for users on this machine. */
 export const unknownView = (name: string, names: readonly string[]): string =>
-  `unknown view: ${shortName(name, 64)}; there are: ${[...new Set([DEFAULT_VIEW, ...names])].join(', ')}`
+  `there is no view ${shortName(name, 64)}; there are: ${[...new Set([DEFAULT_VIEW, ...names])].join(', ')}`
 
 /** Holds the configured views and assigns one to each client. A client keeps the name of its view. */
 export class Views {

@@ -31,7 +31,7 @@ export const findServer = async (name: string, config: string | undefined): Prom
   )
   throw new CliError(
     EXIT.usage,
-    `unknown server: ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    `there is no server ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     { why: `the configuration has ${servers.map(one => one.name).join(', ')}` },
   )
 }

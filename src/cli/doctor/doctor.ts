@@ -143,7 +143,7 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
   if (server === undefined || names.length === 0 || names.includes(server)) return
   const meant = suggest(server, names)
   const fix = meant === undefined ? `servers are ${names.join(', ')}` : `did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `unknown server: "${server}"`, { fix })
+  throw new CliError(EXIT.usage, `there is no server "${server}"`, { fix })
 }
 
 /** Prints the report and resolves with the exit code. */

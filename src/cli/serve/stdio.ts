@@ -28,7 +28,7 @@ export const stdio = defineVerb({
     const { view, workspace } = args
     const names = ['default', ...config.views.map(({ name }) => name)]
     if (view !== undefined && !names.includes(view))
-      throw new CliError(EXIT.usage, `unknown view: ${view}; there are: ${[...new Set(names)].join(', ')}`)
+      throw new CliError(EXIT.usage, `there is no view ${view}; there are: ${[...new Set(names)].join(', ')}`)
     const level = args.logLevel ?? config.logLevel
     return await serveStdioCommand({ config, level, verb: 'stdio', source, view, workspace }, hint)
   },

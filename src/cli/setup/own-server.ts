@@ -19,7 +19,7 @@ export const ownEntryOf = ({ servers, file }: OwnFile, name: string, verb: strin
   if (entry !== undefined) return entry
   const meant = suggest(name, [...servers.keys()])
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `unknown server: "${name}"${hint}`, {
+  throw new CliError(EXIT.usage, `there is no server "${name}"${hint}`, {
     why: `${file.state.path} has ${[...servers.keys()].join(', ') || 'none'}`,
     fix: meant === undefined ? 'mcp-proxy check' : `mcp-proxy ${verb} ${meant}`,
   })

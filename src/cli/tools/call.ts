@@ -80,7 +80,7 @@ const findTool = async (
   }
   const meant = suggest(name, tools.map(nameOf))
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `unknown tool: ${name}${hint}`, {
+  throw new CliError(EXIT.usage, `there is no tool ${name}${hint}`, {
     why: `the servers have ${count(tools.length, 'tool')}, and none has this name`,
     fix: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
   })

@@ -78,7 +78,7 @@ const checkKnown = (key: string, schema: JsonText | undefined): void => {
   const meant = suggest(key, known)
   const others = known.length > 0 ? `; it has ${known.join(', ')}` : ''
   const hint = meant === undefined ? others : `; did you mean ${meant}?`
-  throw usage(`unknown argument: "${key}"${hint}`)
+  throw usage(`the tool has no argument "${key}"${hint}`)
 }
 
 const KINDS: Readonly<Record<string, JsonKind>> = {

@@ -217,7 +217,7 @@ t.test('an auth that is gone from the file, or that needs a restart, stays in fo
   t.match(proxy.reload(configWith(undefined)), { needRestart: ['auth'] })
   t.match(await initialize(), { status: 401 })
   t.match(await initialize(ALICE), { status: 200 })
-  t.ok(lines.some(([level, , words]) => level === 'error' && words.includes('it stays in force')))
+  t.ok(lines.some(([level, , words]) => level === 'error' && words.includes('it stays active')))
   const open = { people: PEOPLE, loopback: 'open' }
   t.match(proxy.reload(configWith(open)), { settings: [], needRestart: ['auth'] })
   t.match(await initialize(), { status: 401 })

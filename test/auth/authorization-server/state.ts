@@ -146,7 +146,7 @@ t.test('a program of the configuration gets tokens for itself, by its key', asyn
   t.equal((await ask(assertion(other))).body.error, 'invalid_client')
   const missing = [{ id: 'nightly', sha256: undefined, jwks: join(dir, 'none.json'), scopes: undefined }]
   await t.rejects(startAuthServer(t, { stateDir: join(dir, 'other'), embedded: { clients: missing } }), {
-    message: /auth\.embedded\.clients\.nightly\.jwks: the file is not there/,
+    message: /auth\.embedded\.clients\.nightly\.jwks: the file is missing/,
   })
 })
 

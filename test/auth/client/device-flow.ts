@@ -58,7 +58,7 @@ t.test('a device asks at the interval, and slower when it is told to', async t =
 
 t.test('a device that nobody signs in on, or that is refused, ends', async t => {
   const { begin } = setUp({ ...DEVICE, verification_uri: 'javascript:alert(1)' })
-  await t.rejects(begin(), { code: 'unauthorized', message: /began no login/ })
+  await t.rejects(begin(), { code: 'unauthorized', message: /did not start the login/ })
   const { clock, begin: again } = setUp(DEVICE, { error: 'access_denied' })
   const answer = (await again()).poll()
   await new Promise(setImmediate)

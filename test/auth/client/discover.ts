@@ -41,7 +41,7 @@ t.test('the metadata that a challenge names are read, and no others', async t =>
   )
   t.same(tried, [named])
   t.match(fault, { code: 'unauthorized', data: { reason: 'auth-unreachable' }, message: /HTTP status 500/ })
-  t.match(play(web, { resourceMetadata: 'http://[' }).fault?.message, /no valid URL/)
+  t.match(play(web, { resourceMetadata: 'http://[' }).fault?.message, /does not contain a valid URL/)
 })
 
 t.test('without a challenge they are looked for at the path, then at the root', async t => {
@@ -117,7 +117,7 @@ t.test('an issuer is the very string that the address was made from', async t =>
       [`${PRM}/mcp`]: doc({ resource: S, authorization_servers: [named] }),
       [ASM]: doc({ issuer: own, token_endpoint: 'https://a.test/token' }),
     })
-  t.match(at('https://a.test', 'https://a.test/').fault?.message, /is that of https:\/\/a\.test\//)
+  t.match(at('https://a.test', 'https://a.test/').fault?.message, /has the issuer https:\/\/a\.test\//)
   t.equal(at('https://a.test/', 'https://a.test').found?.server.issuer, 'https://a.test')
   for (const own of ['https://evil.test', 'https://A.test', 'https://a.test:443', 'http://a.test', '']) {
     t.ok(at('https://a.test', own).fault, own)

@@ -112,5 +112,5 @@ t.test('words of somebody else are not shown', async t => {
   t.notMatch(evil.words, /evil|Visit|access_denied/)
   const own = await finish({ ...words, iss: A })
   t.match(own.words, /refused the login: access_denied, "Visit https:\/\/evil\.test to go on"/, 'in quotes')
-  t.match((await finish({ iss: A })).words, /holds no code/)
+  t.match((await finish({ iss: A })).words, /does not contain a code/)
 })

@@ -128,7 +128,10 @@ t.test('an identity provider vouches for the person at the authorization server'
 
 t.test('what an identity provider says besides is no assertion', async t => {
   for (const [answer, words] of [
-    [{ access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' }, /no valid identity assertion/],
+    [
+      { access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' },
+      /did not send a valid identity assertion/,
+    ],
     [{ access_token: 'x', issued_token_type: ID_JAG, token_type: 'Bearer' }, /not of type N_A/],
     [Response.json({ error: 'invalid_target' }, { status: 400 }), /invalid_target/],
     [new Response(null, { status: 503 }), /HTTP status 503/],

@@ -78,6 +78,6 @@ t.test('views that nobody may ask for are not named', t => {
   t.strictSame(views.names, ['a'])
   t.notOk(views.has(''))
   t.ok(views.has('default'))
-  t.match(unknownView('x'.repeat(100), views.names), /^unknown view: x{64}; there are: default, a$/)
+  t.match(unknownView('x'.repeat(100), views.names), /^there is no view x{64}; there are: default, a$/)
   t.end()
 })

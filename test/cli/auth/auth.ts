@@ -23,7 +23,7 @@ t.test('auth token needs a name of one word', async t => {
 t.test('auth login names what is no server, or none to sign in at', async t => {
   const config = configFile(t, { linear: { url: 'https://mcp.linear.app/mcp', oauth: false }, tiny: tiny() })
   const logIn = (name: string) => runHere(t, 'auth', 'login', name, '--config', config)
-  t.match(await logIn('linea'), { code: 2, err: /unknown server: linea; did you mean linear\?/ })
+  t.match(await logIn('linea'), { code: 2, err: /there is no server linea; did you mean linear\?/ })
   t.match(await logIn('tiny'), { code: 2, err: /tiny does not take a login: it is a program/ })
   t.match(await logIn('linear'), { code: 2, err: /its login is turned off/ })
   t.match(await logIn('http://127.0.0.1:1/mcp'), { code: 4 }, 'an address is a server too')

@@ -103,7 +103,7 @@ t.test('the codes say what is wrong with the command line, the file, or with doc
   const rows: readonly (readonly [words: string[], code: number, err: RegExp])[] = [
     [['--only', 'D99'], 2, /no check has the number D99/],
     [['--timeout', 'soon'], 2, /--timeout must be a time such as 30s/],
-    [['--server', 'two'], 2, /unknown server: "two"/],
+    [['--server', 'two'], 2, /there is no server "two"/],
     [['--fix'], 2, /--fix needs --yes/],
   ]
   for (const [words, code, err] of rows)

@@ -115,7 +115,7 @@ t.test('add says what it lacks', async t => {
   const { config } = fileOf(t)
   for (const [words, says] of [
     [['x'], /what is "x"\?/],
-    [['x', 'nonsense'], /the URL is wrong/],
+    [['x', 'nonsense'], /invalid URL/],
     [['x', 'https://x', '--env', 'A=b'], /--env is for a command/],
     [['x', '--header', 'A: b', '--', 'y'], /--header is for a URL/],
     [['x', 'https://x', '--header', 'A'], /--header needs "Name: value"/],

@@ -65,7 +65,7 @@ t.test(
     t.notOk('disabled' in read().github)
     t.match(await runHere(t, 'remove', 'gthub'), {
       code: 2,
-      err: /unknown server: "gthub"; did you mean github\?/,
+      err: /there is no server "gthub"; did you mean github\?/,
     })
     const removed = await runHere(t, 'remove', 'github')
     t.same(JSON.parse(removed.out), {

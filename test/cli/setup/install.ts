@@ -70,7 +70,7 @@ t.test('install prints an entry, and says what it cannot do', async t => {
     [[], 2, /which client\?/],
     [['curser'], 2, /did you mean cursor\?/],
     [['cursor', '--take-over', '--scope', 'project'], 2, /--take-over requires --scope user/],
-    [['claude-desktop', '--via', 'http'], 2, /knows no addresses/],
+    [['claude-desktop', '--via', 'http'], 2, /does not support addresses/],
     [['opencode'], 4, /OpenCode has not created its file yet/],
     [['kiro', 'cursor', '--file', 'x'], 2, /--file is for one client/],
   ] as const) {

@@ -141,7 +141,7 @@ t.test('check reports whatever serve refuses to start with, its place, and the f
     ['listen.socket', { listen: { port: 0, socket: `/tmp/${'s'.repeat(200)}` } }, 'too long'],
     ['audit', { listen: { port: 0 }, audit: 'none/audit.jsonl' }, 'cannot write to'],
     ['audit', { listen: { port: 0 }, audit: '.' }, 'is a folder'],
-    ['auth.embedded.clients.nightly.jwks', { auth: { embedded: { clients } } }, 'no JSON Web Key Set'],
+    ['auth.embedded.clients.nightly.jwks', { auth: { embedded: { clients } } }, 'not a JSON Web Key Set'],
     ['cluster.peer.tls', { cluster: { ...cluster, peer } }, 'cannot be read'],
   ] as const) {
     const file = configFile(t, { one: tiny() }, settings)

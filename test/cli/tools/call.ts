@@ -42,7 +42,7 @@ t.test('call prints what a tool says, and arguments reach it as they were writte
   t.match(await call('one__ecko'), {
     code: 2,
     out: '',
-    err: /unknown tool: one__ecko; did you mean one__echo\?/,
+    err: /there is no tool one__ecko; did you mean one__echo\?/,
   })
   t.match(await call('one__strict', 'color=red'), {
     code: 2,
@@ -54,7 +54,7 @@ t.test('a name that no server could have is looked for in all of them', async t 
   const file = configFile(t, { one: tiny(), dead: tiny('--die') })
   t.match(await runHere(t, 'call', 'onne__echo', '--config', file), {
     code: 2,
-    err: /unknown tool: onne__echo; did you mean one__echo\?/,
+    err: /there is no tool onne__echo; did you mean one__echo\?/,
   })
 })
 

@@ -79,9 +79,9 @@ t.test('what does not go together is said, with its place and how to fix it', as
     [{ grant: 'client_credentials', clientId: 'x' }, 'oauth.grant', /credentials of the proxy/],
     [{ grant: 'id-jag', clientId: 'x' }, 'oauth.grant', /identity provider/],
     [{ grant: 'jwt-bearer' }, 'oauth.grant', /needs a token/],
-    [{ issuer: 'a.test' }, 'oauth.issuer', /not an address of HTTP/],
+    [{ issuer: 'a.test' }, 'oauth.issuer', /not an HTTP address/],
     [{ issuer: '${NOTHING}' }, 'oauth.issuer', /NOTHING is not set/],
-    [{ endpoints: { token: 'file:///x' } }, 'oauth.endpoints.token', /not an address of HTTP/],
+    [{ endpoints: { token: 'file:///x' } }, 'oauth.endpoints.token', /not an HTTP address/],
     [{ redirectUri: 'https://e.test/callback' }, 'oauth.redirectUri', /cannot listen on this address/],
     [{ redirectUri: 'http://localhost/callback' }, 'oauth.redirectUri', /cannot listen on this address/],
     [{ allowPrivate: true }, 'oauth.allowPrivate', /any address in its network/],
@@ -100,7 +100,7 @@ t.test('what does not go together is said, with its place and how to fix it', as
     ['warning', 'mcpServers.s.credentials', /without "auth", programs on this machine are one user/],
   ])
   for (const [more, message] of [
-    [{ headers: { Authorization: 'Bearer x' } }, /an Authorization header already/],
+    [{ headers: { Authorization: 'Bearer x' } }, /an Authorization header is already/],
     [{ oauth: false }, /users cannot sign in/],
     [{ oauth: { grant: 'client_credentials', clientId: 'x', clientSecret: 'y' } }, /signs in as itself/],
   ] as const) {

@@ -216,7 +216,7 @@ t.test('a client is served, or told why not', async t => {
     return { status: opened.status, ...JSON.parse(await bodyOf(opened.stream)) }
   }
   t.match(await answer({}), { served: ['k1'], pid: process.pid, session: 'k1', refusal: 'word' })
-  t.match(await answer({}, {}, { view: 'v' }), { status: 404, no: 'view', say: 'unknown view: v' })
+  t.match(await answer({}, {}, { view: 'v' }), { status: 404, no: 'view', say: 'there is no view v' })
   t.match(await answer({ isDraining: () => true }), { status: 503, no: 'draining', retryMs: 200 })
   t.match(await answer({}, { sessions: 0 }), { status: 503, no: 'busy', retryMs: 1000 })
 })

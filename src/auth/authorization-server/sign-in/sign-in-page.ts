@@ -139,7 +139,7 @@ export const errorPage = ({
 ${
   link === undefined
     ? undefined
-    : html`<p>The client can be told so at an address that nobody here has used before:
+    : html`<p>To report this error to the client, open its redirect address, which no user of this proxy has used before:
 <a href="${link}" rel="noreferrer">${new URL(link).host}</a></p>`
 }`,
 })

@@ -227,7 +227,11 @@ export class SignInFlow {
         groups: login?.sessions.groupsOf(session) ?? [],
         session,
       })
-    } else await this.#show(flow, people.haveTokens ? 'Give your token, or have it approved.' : undefined)
+    } else
+      await this.#show(
+        flow,
+        people.haveTokens ? 'Enter your token, or have the sign-in approved.' : undefined,
+      )
   }
 
   /** Returns the owner of a token, unless too many were wrong in this sign-in. */
