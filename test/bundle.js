@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 /** Rooms whose tests start no programs. */
 const PURE = (
   'kernel problems wire model search rpc eras peers catalog mux ' +
-  'config setup doctor auth state status telemetry control shim app ui'
+  'config setup doctor auth state telemetry control shim app ui'
 ).split(' ')
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', 'walk.ts', ...PURE]

@@ -5,8 +5,8 @@ import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { NoteTaker, probedState, probedTool, type ServerProbe } from '../status/probed.js'
-import type { ServerStatus } from '../status/status.js'
+import { NoteTaker, probedState, probedTool, type ServerProbe } from '../telemetry/status/probed.js'
+import type { ServerStatus } from '../telemetry/status/status.js'
 import { createProxy } from './proxy.js'
 
 /** Maximum servers that start at the same time. */

@@ -12,11 +12,11 @@ import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
 import type { Children } from '../state/processes/children.js'
-import type { ConfigStatus } from '../status/config-status.js'
-import type { ProxyStatus } from '../status/status.js'
 import type { AuditLog } from '../telemetry/audit/audit-log.js'
 import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../telemetry/metrics/pages.js'
+import type { ConfigStatus } from '../telemetry/status/config-status.js'
+import type { ProxyStatus } from '../telemetry/status/status.js'
 import type { HttpEndpoints } from './listeners/http.js'
 
 /** Options of a proxy, in addition to its configuration. */

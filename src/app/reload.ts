@@ -8,7 +8,7 @@ import type { Loaded, Problem, ProxyConfig } from '../config/types.js'
 import type { Clock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
-import type { ConfigStatus, ProblemCounts, ReloadResult } from '../status/config-status.js'
+import type { ConfigStatus, ProblemCounts, ReloadResult } from '../telemetry/status/config-status.js'
 
 export interface ReloaderOptions {
   readonly file: string

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Proxy } from '../../src/app/proxy.js'
-import type { ProxyStatus } from '../../src/status/status.js'
+import type { ProxyStatus } from '../../src/telemetry/status/status.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { rawServer, startProxy } from '../support/proxy/start.js'

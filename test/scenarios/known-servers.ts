@@ -1,7 +1,7 @@
 import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { ProxyStatus } from '../../src/status/status.js'
+import type { ProxyStatus } from '../../src/telemetry/status/status.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import {

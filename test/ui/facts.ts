@@ -1,5 +1,5 @@
 import type { CallsView, ServersView } from '../../src/control/api/views.js'
-import type { ProxyStatus } from '../../src/status/status.js'
+import type { ProxyStatus } from '../../src/telemetry/status/status.js'
 import { NOTHING, type PageState, type ServerRow } from '../../src/ui/live/state.js'
 
 // Minimal API responses.

@@ -8,7 +8,7 @@ import { isObject, objectIn } from '../../kernel/object.js'
 import { askDaemon } from '../../shim/ask.js'
 import { readPrivate, writePrivate } from '../../state/private-file.js'
 import { stateDir } from '../../state/state-key.js'
-import type { ServerProbe } from '../../status/probed.js'
+import type { ServerProbe } from '../../telemetry/status/probed.js'
 import { askAddress } from './addresses.js'
 import { placeAt } from './machine.js'
 

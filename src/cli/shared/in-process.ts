@@ -1,7 +1,7 @@
 import type { LogLevel, ProxyConfig } from '../../config/types.js'
 import type { LocalClient, LocalClientOptions } from '../../control/local-client.js'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
-import type { ServerStatus } from '../../status/status.js'
+import type { ServerStatus } from '../../telemetry/status/status.js'
 import { ProgressLine } from './output/progress.js'
 import { untilSignal, type WorkOutcome } from './until-signal.js'
 

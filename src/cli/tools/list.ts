@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { mask } from '../../kernel/secrets/mask.js'
-import type { ServerStatus } from '../../status/status.js'
+import type { ServerStatus } from '../../telemetry/status/status.js'
 import { numbered, print, printText } from '../shared/output/output.js'
 import { type Look, stdoutLook, tableText } from '../shared/output/table.js'
 import { configOption, defineVerb, EXIT, logLevelOption } from '../shared/verb.js'

@@ -1,6 +1,6 @@
 import type { ProxyConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
-import type { ServerStatus } from '../../status/status.js'
+import type { ServerStatus } from '../../telemetry/status/status.js'
 import { say } from '../shared/output/output.js'
 
 export const loginOption = {

@@ -7,8 +7,8 @@ import { objectIn } from '../../kernel/object.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { NOISE, NoteTaker, probedState, probedTool, type ServerProbe } from '../../status/probed.js'
-import type { ServerStatus } from '../../status/status.js'
+import { NOISE, NoteTaker, probedState, probedTool, type ServerProbe } from '../../telemetry/status/probed.js'
+import type { ServerStatus } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 
 const POLL_MS = 50

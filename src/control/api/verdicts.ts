@@ -3,7 +3,7 @@ import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
 import type { ProblemId } from '../../problems/table.js'
-import { type ServerStatus, statusOfServer } from '../../status/status.js'
+import { type ServerStatus, statusOfServer } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 
 /** The reasons that `why` gives; a closed list. */

@@ -10,7 +10,7 @@ import type { Call, Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
-import { exposedTo } from '../../status/exposed.js'
+import { exposedTo } from '../../telemetry/status/exposed.js'
 import type { ControlApiContext } from './context.js'
 
 /**

@@ -19,9 +19,9 @@ import {
   LINES_PROTOCOL,
 } from '../../shim/hello.js'
 import type { RuntimePaths } from '../../shim/place.js'
-import type { ProxyStatus } from '../../status/status.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
+import type { ProxyStatus } from '../../telemetry/status/status.js'
 import { inTurn } from '../../transport/http/pipelining.js'
 import { LineChannel } from '../../transport/line-channel.js'
 import { currentOn, isDueOn } from '../../transport/node-internals.js'

@@ -8,7 +8,7 @@ import { LIST_NAMES } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import type { ServerState } from '../../peers/server-state.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
-import { proxyStatus, type ServerStatus, type StatusContext } from '../../status/status.js'
+import { proxyStatus, type ServerStatus, type StatusContext } from '../status/status.js'
 import type { GaugeName, ReadCounterName } from './families.js'
 import { labelValue, type Sample } from './registry.js'
 

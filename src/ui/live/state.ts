@@ -1,5 +1,5 @@
 import type { CallsView, ClientsView, ConfigView, ErrorsView, ServersView } from '../../control/api/views.js'
-import type { ProxyStatus } from '../../status/status.js'
+import type { ProxyStatus } from '../../telemetry/status/status.js'
 
 /** An enabled server. Disabled ones have only a name and a state. */
 export type ServerRow = Extract<ServersView['servers'][number], { readonly stateMs: number }>

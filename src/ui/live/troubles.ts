@@ -1,6 +1,6 @@
 import type { ServersView } from '../../control/api/views.js'
-import type { ServerRemark } from '../../status/server-remarks.js'
-import type { ProxyStatus } from '../../status/status.js'
+import type { ServerRemark } from '../../telemetry/status/server-remarks.js'
+import type { ProxyStatus } from '../../telemetry/status/status.js'
 import { hrefOf } from './route.js'
 import { type AnyServer, isOn, type ServerRow } from './state.js'
 

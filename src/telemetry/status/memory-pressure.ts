@@ -1,8 +1,8 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import type { Clock, Timer } from '../kernel/async/clock.js'
-import type { LimitCounters, Pressure } from '../kernel/limit-counters.js'
-import type { Logger } from '../kernel/logger.js'
+import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { LimitCounters, Pressure } from '../../kernel/limit-counters.js'
+import type { Logger } from '../../kernel/logger.js'
 
 /** A measurement of memory. @internal */
 export interface MemorySample {

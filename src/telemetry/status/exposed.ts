@@ -1,7 +1,7 @@
-import { textMember } from '../kernel/json/text.js'
-import { sanitizeLine } from '../kernel/secrets/mask.js'
-import type { Client } from '../model/links.js'
-import type { Router } from '../mux/router.js'
+import { textMember } from '../../kernel/json/text.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
+import type { Client } from '../../model/links.js'
+import type { Router } from '../../mux/router.js'
 
 const NAME_BYTES = 128
 /** Limits the client names kept apart, which clients choose. */

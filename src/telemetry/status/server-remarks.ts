@@ -1,8 +1,8 @@
-import type { LimitCounters } from '../kernel/limit-counters.js'
-import type { ListName } from '../model/listing.js'
-import type { Router } from '../mux/router.js'
-import type { Connection } from '../peers/connection.js'
-import type { Server } from '../peers/server.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
+import type { ListName } from '../../model/listing.js'
+import type { Router } from '../../mux/router.js'
+import type { Connection } from '../../peers/connection.js'
+import type { Server } from '../../peers/server.js'
 
 /** A warning about a server. */
 export interface ServerRemark {

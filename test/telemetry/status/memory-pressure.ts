@@ -1,9 +1,14 @@
 import t from 'tap'
-import type { Pressure } from '../../src/kernel/limit-counters.js'
-import { type MemorySample, pressureOf, sampleMemory, watchMemory } from '../../src/status/memory-pressure.js'
-import { FakeClock } from '../support/fake-clock.js'
-import { boundsOf } from '../support/values.js'
-import { recordedLog } from '../support/wire/channel-pair.js'
+import type { Pressure } from '../../../src/kernel/limit-counters.js'
+import {
+  type MemorySample,
+  pressureOf,
+  sampleMemory,
+  watchMemory,
+} from '../../../src/telemetry/status/memory-pressure.js'
+import { FakeClock } from '../../support/fake-clock.js'
+import { boundsOf } from '../../support/values.js'
+import { recordedLog } from '../../support/wire/channel-pair.js'
 
 const used = (share: number, heap = 0): MemorySample => ({
   usedBytes: share * 1000,

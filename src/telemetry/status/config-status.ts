@@ -1,4 +1,4 @@
-import type { ConfigDiff } from '../config/diff.js'
+import type { ConfigDiff } from '../../config/diff.js'
 
 /** The result of a reload. Holds no secrets. */
 export type ReloadResult =

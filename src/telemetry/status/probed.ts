@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { aliasOf, exposedName } from '../catalog/names/names.js'
-import type { View } from '../catalog/views/view.js'
-import type { ServerConfig } from '../config/types.js'
-import { canonicalJson } from '../kernel/json/canonical.js'
-import { type JsonText, memberOf, stringOf, textOf, valueOf } from '../kernel/json/text.js'
-import type { Logger } from '../kernel/logger.js'
-import { isObject } from '../kernel/object.js'
+import { aliasOf, exposedName } from '../../catalog/names/names.js'
+import type { View } from '../../catalog/views/view.js'
+import type { ServerConfig } from '../../config/types.js'
+import { canonicalJson } from '../../kernel/json/canonical.js'
+import { type JsonText, memberOf, stringOf, textOf, valueOf } from '../../kernel/json/text.js'
+import type { Logger } from '../../kernel/logger.js'
+import { isObject } from '../../kernel/object.js'
 import type { ServerStatus } from './status.js'
 
 /** The result of probing a server, with its tools. Holds no secrets. */
