@@ -1,10 +1,11 @@
-// Generates parts of docs/ from the code: `npm run docs`, and part of `npm run build`. With `--check`, writes
-// nothing and fails if a page is stale.
+// Generates parts of docs/ and the list of messages from the code: `npm run docs`, and part of `npm run build`.
+// With `--check`, writes nothing and fails if a page is stale.
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
 import { withPart } from './docs/markdown.mjs'
+import { messagesText } from './docs/messages.mjs'
 import { limitTable, objectIn, settingTable } from './docs/setting-tables.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -107,7 +108,7 @@ const pages = async () => {
     for (const [part, table] of Object.entries(parts)) text = withPart(text, part, table)
     found.push([urlOf(name), text])
   }
-  return found
+  return [...found, [new URL('../test/messages.snapshot.txt', import.meta.url), messagesText(root)]]
 }
 
 const urlOf = name => new URL(`../docs/${name}`, import.meta.url)

@@ -12,7 +12,7 @@ const PURE = (
   'config setup doctor auth state telemetry control shim app ui'
 ).split(' ')
 /** What `npm test` runs. */
-const QUICK = ['architecture.ts', 'walk.ts', ...PURE]
+const QUICK = ['architecture.ts', 'walk.ts', 'prose.ts', ...PURE]
 /** All tests but the official conformance suite. */
 export const EVERY = [...QUICK, 'transport', 'cluster', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
 const isTest = path => /\.tsx?$/.test(path) && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)

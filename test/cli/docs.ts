@@ -5,7 +5,7 @@ import t from 'tap'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-t.test('the commands, settings and limits in the docs are those of the code', async t => {
+t.test('the generated docs and the list of messages match the code', async t => {
   const check = promisify(execFile)(process.execPath, ['bin/write-docs.mjs', '--check'], { cwd: root })
   await t.resolves(check, 'npm run docs writes them')
 })
