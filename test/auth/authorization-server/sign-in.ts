@@ -264,7 +264,7 @@ t.test('over http, cookies alone sign nobody in: all ports of the host receive t
   const other = as.browser()
   for (const [name, value] of browser.cookies) other.cookies.set(name, value)
   const own = await other.open(path)
-  t.match(await other.press(own, 'allow'), { status: 200, text: 'Give your token' })
+  t.match(await other.press(own, 'allow'), { status: 200, text: 'Enter your token' })
   await other.ask(path)
   const { pathname } = new URL(own.url)
   const resumed = await other.open(pathname.replace('/oauth/sign-in', '/authorize'))
