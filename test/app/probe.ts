@@ -12,7 +12,7 @@ const before = (script: string) => ({
   args: ['-e', `${script}; import(${JSON.stringify(TINY)})`],
 })
 
-t.test('servers are started, asked what they have and ended, and it is told what was wrong', async t => {
+t.test('a probe starts servers, lists their items, ends them and reports their problems', async t => {
   const [secret] = ['hunter2hunter2']
   t.teardown(addSecrets([secret ?? '']))
   const text = JSON.stringify({
@@ -48,7 +48,7 @@ t.test('servers are started, asked what they have and ended, and it is told what
   t.match(silent, { state: 'failed' })
 })
 
-t.test('a server that says nothing takes no longer than was asked for', async t => {
+t.test('a probe of a silent server ends at the requested timeout', async t => {
   const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
   const { config } = parseConfig(JSON.stringify({ mcpServers: { silent } }), 'mcp.json', process.env)
   if (config === undefined) throw new Error('bad configuration')

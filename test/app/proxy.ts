@@ -72,7 +72,7 @@ t.test('configurations that are refused do not make it forget the secrets of the
   t.equal(mask('at correct horse'), 'at ***')
 })
 
-t.test('a server that stands for itself stays the only one', async t => {
+t.test('a standalone server stays the only one', async t => {
   const proxy = createProxy(read({ a: rawServer() }), { isAlone: true })
   t.teardown(() => proxy.close())
   t.throws(() => proxy.reload(read({ a: rawServer(), b: rawServer() })), { code: 'invalid-params' })

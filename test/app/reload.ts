@@ -98,7 +98,7 @@ t.test('a good file is applied, and counted if it changed something', async t =>
   t.equal(bench.onReloaded.length, 2)
 })
 
-t.test('what the file switches off is told, as long as it does', async t => {
+t.test('the settings that the file disables are reported while they are disabled', async t => {
   const bench = await Bench.on(t, { ...ONE, off: { command: 'x', disabled: true } })
   t.same(bench.reloader.status.disabled, ['off'])
   bench.write(TWO)
@@ -110,7 +110,7 @@ t.test('what the file switches off is told, as long as it does', async t => {
 })
 
 t.test(
-  'the first look says nothing if nothing has happened since the start, else it is a reload',
+  'the first read is silent if the file is unchanged since the start, otherwise it is a reload',
   async t => {
     const same = await Bench.on(t, ONE)
     same.reloader.start()

@@ -43,18 +43,15 @@ t.test('servers that could not be told apart are refused, and nothing has change
   t.end()
 })
 
-t.test(
-  'the time of a tool is that of the first pattern that matches, and changes with the configuration',
-  t => {
-    const tools = (rules: object) => read({ a: { ...X, timeouts: { tools: rules } } })
-    const registry = new ServerRegistry(tools({ 'get_*': '2m', '*_slow': '5m' }))
-    const [server] = registry.servers
-    const ms = (own: string) => server?.timeouts.toolMs?.(own)
-    t.same(['get_slow', 'very_slow', 'other'].map(ms), [120_000, 300_000, undefined])
-    registry.reload(tools({ other: 'off' }), [])
-    t.same(['get_slow', 'other'].map(ms), [undefined, Number.POSITIVE_INFINITY])
-    registry.reload(read({ a: X }), [])
-    t.equal(server?.timeouts.toolMs, undefined)
-    t.end()
-  },
-)
+t.test('the timeout of a tool is the first matching pattern, and follows the configuration', t => {
+  const tools = (rules: object) => read({ a: { ...X, timeouts: { tools: rules } } })
+  const registry = new ServerRegistry(tools({ 'get_*': '2m', '*_slow': '5m' }))
+  const [server] = registry.servers
+  const ms = (own: string) => server?.timeouts.toolMs?.(own)
+  t.same(['get_slow', 'very_slow', 'other'].map(ms), [120_000, 300_000, undefined])
+  registry.reload(tools({ other: 'off' }), [])
+  t.same(['get_slow', 'other'].map(ms), [undefined, Number.POSITIVE_INFINITY])
+  registry.reload(read({ a: X }), [])
+  t.equal(server?.timeouts.toolMs, undefined)
+  t.end()
+})

@@ -34,7 +34,7 @@ t.test('a signal closes once, and then the code is known', async t => {
   t.equal(process.listenerCount('SIGHUP'), before, 'we no longer listen for signals after the end')
 })
 
-t.test('what is under way is waited for before anything is closed, unless a second signal comes', async t => {
+t.test('shutdown waits for requests in flight, unless a second signal arrives', async t => {
   const drained = new Deferred<void>()
   const done: string[] = []
   const drain = async () => {
@@ -52,7 +52,7 @@ t.test('what is under way is waited for before anything is closed, unless a seco
   t.same(done, ['left with 130', 'drained', 'closed'])
 })
 
-t.test('one Ctrl-C that comes twice, as those who started us pass it on, is one', async t => {
+t.test('a Ctrl-C that arrives twice through the parent process counts once', async t => {
   const drained = new Deferred<void>()
   const exits: number[] = []
   const clock = new FakeClock()
@@ -110,7 +110,7 @@ t.test('a hang-up may mean something else than the end, but not twice the end', 
   t.equal(await shutdown.ended, 0)
 })
 
-t.test('an error that nobody caught closes all the same and ends with 1', async t => {
+t.test('an uncaught error closes the proxy with exit code 1', async t => {
   const logged: object[] = []
   const log = { ...silentLogger, error: (facts: object) => void logged.push(facts) }
   const shutdown = createShutdown({ close: () => Promise.resolve(), log, codeOf })
@@ -121,7 +121,7 @@ t.test('an error that nobody caught closes all the same and ends with 1', async 
   t.match(logged, [{ err: { message: 'oops' } }, { err: { code: 'internal', cause: 'again' } }])
 })
 
-t.test('a service goes on after an error that nobody caught', async t => {
+t.test('a service continues after an uncaught error', async t => {
   const { log, lines } = recordedLog()
   let isClosed = false
   const close = async () => {
@@ -153,7 +153,7 @@ t.test('what does not close within the 5 s that hosts give us is left behind', a
   t.match(warned, [{ limitMs: Number }])
 })
 
-t.test('a terminal is closed if there was one and is none any more', t => {
+t.test('a terminal that disappears closes the proxy', t => {
   const table: readonly (readonly [boolean, boolean, boolean])[] = [
     [true, false, true],
     [true, true, false],

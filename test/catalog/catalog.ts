@@ -56,7 +56,7 @@ t.test('what a server did not announce is not asked for', async t => {
   t.same(world.server('b').got('tools/list'), [])
 })
 
-t.test('a page that fails keeps what came before it, and is tried again before long', async t => {
+t.test('a page that fails keeps the earlier pages, and is retried soon', async t => {
   const world = new World({ a: { tools: tools('x', 'y'), pageSize: 1 } })
   const client = await world.client()
   const server = world.server('a')
@@ -71,7 +71,7 @@ t.test('a page that fails keeps what came before it, and is tried again before l
   t.same(await client.list('tools/list'), ['a__x', 'a__y'])
 })
 
-t.test('one server that hangs, fails or is away holds up nobody beyond the wait', async t => {
+t.test('a server that hangs, fails or is away delays the other lists no longer than the wait', async t => {
   const world = new World({
     good: { tools: tools('x') },
     hangs: { tools: tools('y') },
@@ -110,7 +110,7 @@ t.test('only when no server could be reached a list is an error, and says whose'
   t.same(await client.list('tools/list'), [])
 })
 
-t.test('a page that a server does not answer is given up on, and the server hears of it', async t => {
+t.test('a page request without an answer times out and is cancelled at the server', async t => {
   const world = new World({ a: { tools: [] } })
   const client = await world.client()
   world.server('a').silent.add('tools/list')
@@ -224,7 +224,7 @@ t.test('a list may be kept until the first of its parts is too old, and by all i
   t.equal(world.server('b').got('tools/list').length, 1, 'it says so when something changes')
 })
 
-t.test('a list is kept by nobody if a part of it may change unheard', async t => {
+t.test('a list is not cacheable if a part of it may change without a notification', async t => {
   const others: readonly (readonly [string, Script])[] = [
     ['an older server', { tools: tools('y') }],
     ['a server that forbids it', { ...MODERN, hints: { ttlMs: 0, cacheScope: 'private' } }],
@@ -238,7 +238,7 @@ t.test('a list is kept by nobody if a part of it may change unheard', async t =>
   t.same(await hintsFor(none.modern()), LONG, 'a server without tools has no part in them')
 })
 
-t.test('a list that waits for a server, or to be read again, is kept by nobody', async t => {
+t.test('a list that waits for a server or a re-read is not cacheable', async t => {
   const world = new World({ a: { ...MODERN, hints: LONG }, late: { ...MODERN, hints: LONG } })
   world.server('late').dialling = 'hang'
   const client = world.modern()
@@ -363,7 +363,7 @@ const open = async ({ servers, pageSize }: Stock): Promise<{ world: World; clien
   return { world, client: await world.client() }
 }
 
-t.test('all pages together are all items once, whatever the page size', async t => {
+t.test('all pages together contain every item once, for any page size', async t => {
   const property = fc.asyncProperty(stocks, async stock => {
     const { world, client } = await open(stock)
     const expected = Object.entries(stock.servers).flatMap(([name, own]) => own.map(one => `${name}__${one}`))

@@ -32,7 +32,7 @@ t.test('a tool is shown if it is allowed and not denied; globs match any charact
   }
 })
 
-t.test('names are changed only where the operator says so', async t => {
+t.test('names change only if the operator configures it', async t => {
   const { renamed } = filter({ rename: { x: 'y', y: 'z' } })
   t.same(['x', 'y', 'constructor', 'q'].map(renamed), ['y', 'z', 'constructor', 'q'])
 })
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('a tool that says nothing of itself is described by a template', async t => {
+t.test('a tool without a description is described by a template', async t => {
   const silent = rawText(
     '{"name":"run","title":"Run it","inputSchema":{"properties":{"sql":{},"limit":{}}},"description":" "}',
   )

@@ -134,23 +134,29 @@ t.test('help shows commands by what they are for, and help VERB is VERB --help',
   t.same(await runHere(t, 'help', 'auth', 'login'), await runHere(t, 'auth', 'login', '--help'))
 })
 
-t.test('alone, mcp-proxy says what was found, and once it is set up how things are', async t => {
-  const home = t.testdir({
-    '.cursor': { 'mcp.json': '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } } }' },
-    '.kiro': { settings: { 'mcp.json': '{ "mcpServers": { "other": { "command": "x" } } }' } },
-  })
-  setEnv(t, { MCP_PROXY_CONFIG: '', HOME: home, USERPROFILE: home, APPDATA: join(home, '.config') })
-  const before = await runHere(t)
-  t.match(before, { code: 0, out: /Found 3 servers in 2 clients, 2 to add:/, err: /mcp-proxy init/ })
-  for (const row of [/^a +Cursor +user +~\/\.cursor\/mcp\.json$/m, /^other +Kiro +user +~\/\.kiro\//m])
-    t.match(before.out, row)
-  await runHere(t, 'import')
-  const { code, out, err } = await runHere(t)
-  t.equal(code, 0)
-  t.equal(out.trimEnd().split('\n').length, 6)
-  t.match(out, /^mcp-proxy \S+\nconfiguration .*mcp\.json\ndaemon +does not run[\s\S]*\nservers +2 servers\n/)
-  t.equal(err.match(/^ {2}mcp-proxy /gm)?.length, 3)
-})
+t.test(
+  'mcp-proxy without arguments shows the clients it detected, and the status once it is set up',
+  async t => {
+    const home = t.testdir({
+      '.cursor': { 'mcp.json': '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } } }' },
+      '.kiro': { settings: { 'mcp.json': '{ "mcpServers": { "other": { "command": "x" } } }' } },
+    })
+    setEnv(t, { MCP_PROXY_CONFIG: '', HOME: home, USERPROFILE: home, APPDATA: join(home, '.config') })
+    const before = await runHere(t)
+    t.match(before, { code: 0, out: /Found 3 servers in 2 clients, 2 to add:/, err: /mcp-proxy init/ })
+    for (const row of [/^a +Cursor +user +~\/\.cursor\/mcp\.json$/m, /^other +Kiro +user +~\/\.kiro\//m])
+      t.match(before.out, row)
+    await runHere(t, 'import')
+    const { code, out, err } = await runHere(t)
+    t.equal(code, 0)
+    t.equal(out.trimEnd().split('\n').length, 6)
+    t.match(
+      out,
+      /^mcp-proxy \S+\nconfiguration .*mcp\.json\ndaemon +does not run[\s\S]*\nservers +2 servers\n/,
+    )
+    t.equal(err.match(/^ {2}mcp-proxy /gm)?.length, 3)
+  },
+)
 
 t.test('shells complete commands, options, their values, clients, servers and tools', async t => {
   const file = configFile(
@@ -215,7 +221,7 @@ t.test('without a configuration it is said how to name one', async t => {
   t.match((await runHere(t, 'list', '--config', '/elsewhere')).err, /^\/elsewhere: error/, 'the flag wins')
 })
 
-t.test('in a folder that was deleted, every verb says so', { skip: isWindows }, async t => {
+t.test('in a deleted folder, every verb reports it', { skip: isWindows }, async t => {
   const home = t.testdir({ 'mcp.json': '{ "mcpServers": {} }' })
   const gone = join(home, 'gone')
   const script = 'mkdir -p "$0" && cd "$0" && rmdir "$0" && exec "$@"'

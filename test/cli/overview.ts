@@ -36,38 +36,41 @@ t.test('without a configuration, the servers of all clients are listed, and noth
   t.same(readdirSync(home), ['.claude.json'])
 })
 
-t.test('mcp-proxy alone says how things are, with a daemon and without, and what comes next', async t => {
-  const servers = { one: tiny(), dies: DIES, off: { ...tiny(), disabled: true }, bad: { comand: 'x' } }
-  const file = configFile(t, servers)
-  homeless(t, file)
-  const without = await captured(t, overview)
-  t.equal(without.code, 0)
-  t.match(without.out, /^configuration +\S+mcp\.json, 1 error\ndaemon +does not run; clients start it\n/m)
-  t.match(
-    without.out,
-    /^servers +2 servers, left out: off bad\ntools +known once it runs\nclients +no client starts it yet$/m,
-  )
-  t.match(without.err, /Next:\n {2}mcp-proxy check /)
-  const running = startBin(t, ['serve', '--config', file, '--port', '0'])
-  const url = (await running.line(/listening/)).split(' ').at(-1) ?? ''
-  const client = new RawClient(url)
-  await client.initialize()
-  await client.call(1, 'one__echo')
-  let out = ''
-  await until(async () => {
-    out = (await captured(t, overview)).out
-    return /in trouble: dies/.test(out) && /1 ready/.test(out)
-  }, 'both servers')
-  t.match(
-    out,
-    new RegExp(`^daemon +runs, pid ${running.child.pid}, version \\d+\\.\\d+\\.\\d+, 1 session$`, 'm'),
-  )
-  t.match(out, /^servers +2 servers, 1 ready, in trouble: dies, left out: off bad\ntools +6$/m)
-  const page = await runHere(t, 'ui', '--print', '--config', file)
-  t.equal(page.code, 0)
-  t.match(page.out, new RegExp(`^${new URL('/ui/#', url).href}\\S{8,}\n$`), 'the page is one word away')
-  t.match(await runHere(t, 'why', 'one', '--for', '2031-01-01', '--config', file), {
-    code: 4,
-    err: /serve, pid \d+.* says: unknown revision: 2031-01-01/,
-  })
-})
+t.test(
+  'mcp-proxy without arguments shows the status, with and without a daemon, and the next step',
+  async t => {
+    const servers = { one: tiny(), dies: DIES, off: { ...tiny(), disabled: true }, bad: { comand: 'x' } }
+    const file = configFile(t, servers)
+    homeless(t, file)
+    const without = await captured(t, overview)
+    t.equal(without.code, 0)
+    t.match(without.out, /^configuration +\S+mcp\.json, 1 error\ndaemon +does not run; clients start it\n/m)
+    t.match(
+      without.out,
+      /^servers +2 servers, left out: off bad\ntools +known once it runs\nclients +no client starts it yet$/m,
+    )
+    t.match(without.err, /Next:\n {2}mcp-proxy check /)
+    const running = startBin(t, ['serve', '--config', file, '--port', '0'])
+    const url = (await running.line(/listening/)).split(' ').at(-1) ?? ''
+    const client = new RawClient(url)
+    await client.initialize()
+    await client.call(1, 'one__echo')
+    let out = ''
+    await until(async () => {
+      out = (await captured(t, overview)).out
+      return /in trouble: dies/.test(out) && /1 ready/.test(out)
+    }, 'both servers')
+    t.match(
+      out,
+      new RegExp(`^daemon +runs, pid ${running.child.pid}, version \\d+\\.\\d+\\.\\d+, 1 session$`, 'm'),
+    )
+    t.match(out, /^servers +2 servers, 1 ready, in trouble: dies, left out: off bad\ntools +6$/m)
+    const page = await runHere(t, 'ui', '--print', '--config', file)
+    t.equal(page.code, 0)
+    t.match(page.out, new RegExp(`^${new URL('/ui/#', url).href}\\S{8,}\n$`), 'the page is one word away')
+    t.match(await runHere(t, 'why', 'one', '--for', '2031-01-01', '--config', file), {
+      code: 4,
+      err: /serve, pid \d+.* says: unknown revision: 2031-01-01/,
+    })
+  },
+)

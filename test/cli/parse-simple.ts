@@ -97,7 +97,7 @@ const ODD: readonly (readonly [verb: string, words: readonly string[]])[] = [
   ['logs', ['--follow']],
 ]
 
-t.test('whatever may mean something else is left to the parser', async t => {
+t.test('ambiguous command lines are left to the parser', async t => {
   for (const [name, words] of ODD) t.equal(plainly(name, words), undefined, [name, ...words].join(' '))
 })
 

@@ -131,7 +131,7 @@ t.test('install --take-over and its undo show no secret', async t => {
   t.equal(readFileSync(join(home, '.cursor', 'mcp.json'), 'utf8'), before)
 })
 
-t.test('init shows no secret, whatever the servers say when they cannot start', async t => {
+t.test('init shows no secret when servers print them and fail to start', async t => {
   const home = homeOf(t)
   for (const more of [['--dry-run'], ['--yes', '--json']]) {
     checkHidden(t, home, await runHere(t, 'init', ...more))
@@ -196,7 +196,7 @@ const talkers = (): object => {
 }
 
 t.test(
-  'what a daemon keeps of servers that tell all they know has no secret',
+  'the files of a daemon contain no secret that servers print',
   { skip: skipWithout.signals },
   async t => {
     const home = homeOf(t)

@@ -18,7 +18,7 @@ const adopted = ({ replicas }: ReplicaRoom): number =>
     0,
   )
 
-t.test('without the engine everything goes on, and nobody takes over from the living', async t => {
+t.test('without the engine, replicas continue, and live sessions are not taken over', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const old = await a.begin()
@@ -135,7 +135,7 @@ t.test('a replica that alone has lost the engine is another one after that', asy
   )
 })
 
-t.test('a client is told of its session once others could go on with it', async t => {
+t.test('a client learns its session id once other replicas could adopt the session', async t => {
   const room = new ReplicaRoom()
   const gate = { isShut: true }
   const slow = (store: ClusterStore): ClusterStore => ({
@@ -159,7 +159,7 @@ t.test('a client is told of its session once others could go on with it', async 
   t.equal(late.status, 200, 'an engine that is slow holds nobody up for long')
 })
 
-t.test('what a replica does not understand is left to those who do', async t => {
+t.test('requests that a replica does not understand are left to newer ones', async t => {
   const room = new ReplicaRoom()
   const later = (store: ClusterStore): ClusterStore => ({
     ...store,
@@ -176,7 +176,7 @@ t.test('what a replica does not understand is left to those who do', async t => 
   t.equal(adopted(room), 0)
 })
 
-t.test("a session is nobody else's, and only of the view in which it began", async t => {
+t.test('a session belongs to its principal, and to the view in which it began', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const session = await a.begin()
@@ -191,7 +191,7 @@ t.test("a session is nobody else's, and only of the view in which it began", asy
   t.match(own.body, RESULT)
 })
 
-t.test('whoever comes later with a key that others lack does not serve', async t => {
+t.test('a replica with a new key that others lack does not serve', async t => {
   const room = new ReplicaRoom()
   const first = await room.start()
   await room.pass(1000)

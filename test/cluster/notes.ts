@@ -62,7 +62,7 @@ t.test('what one replica notes is heard by all, also by those with another first
   t.same(stranger.heard, ['lost'], 'with other keys there is nothing to be read')
 })
 
-t.test('what is noted is heard though notes are counted anew', async t => {
+t.test('broadcasts arrive although their numbering restarts', async t => {
   const { join } = start()
   const [a, b] = [join('a'), join('b')]
   await b.beat()
@@ -74,7 +74,7 @@ t.test('what is noted is heard though notes are counted anew', async t => {
   t.same(b.heard, ['lost'], 'it says what it knows, and reads all')
 })
 
-t.test('who begins to listen while notes are read hears what was read before', async t => {
+t.test('a listener that subscribes during a read gets the broadcasts read before', async t => {
   const { join } = start()
   const [a, b] = [join('a'), join('b')]
   await a.beat()

@@ -28,7 +28,7 @@ t.test('a request that reaches another replica is answered by the one that has i
   }
 })
 
-t.test('when the owner dies, what was under way is lost, and what comes then waits and goes on', async t => {
+t.test('when the owner dies, calls in flight are lost, and later ones wait and continue', async t => {
   const room = new ReplicaRoom()
   const [a, b, c] = await room.three()
   const session = await a.begin()
@@ -63,7 +63,7 @@ t.test('a process that comes to the address of a dead one is not taken for it', 
   t.match(at.body, RESULT)
 })
 
-t.test('an address at which somebody else answers is nobody for as long as the lease holds', async t => {
+t.test('an address that another process answers counts as absent while its lease lasts', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const session = await a.begin()
@@ -99,7 +99,7 @@ t.test('between two that do not reach each other a request waits for three secon
   t.equal(adoptedBy(b), 0, 'nobody takes over from the living')
 })
 
-t.test('a replica that says nothing any more is given up', async t => {
+t.test('a silent replica is given up', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const session = await a.begin()
@@ -180,7 +180,7 @@ t.test('a replica that was frozen serves nothing before it knows what is still i
   t.equal(a.handler.calls.length, 0, 'it passes on what it had')
 })
 
-t.test('what is under way for a session that another replica has by now ends as lost', async t => {
+t.test('calls in flight for a session that moved to another replica end as lost', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const session = await a.begin()
@@ -193,7 +193,7 @@ t.test('what is under way for a session that another replica has by now ends as 
   t.match(call.body, /"id":"c".*"reason":"replica_lost","mayHaveRun":true/s)
 })
 
-t.test('a retry goes where its call waits, and is served here if nobody is there', async t => {
+t.test('a retry goes to the replica of its parked call, and is served locally without one', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const retry = (owner: string) => {
@@ -283,7 +283,7 @@ t.test('streams that end with the replica in between can be taken up elsewhere',
   t.match(again.body, /"id":"c"/, 'and the answer comes there')
 })
 
-t.test('nothing is sent any more to a replica that has left, before the next beat tells of it', async t => {
+t.test('a replica that has left gets no requests, even before the next heartbeat', async t => {
   const room = new ReplicaRoom()
   const [a, b] = await room.three()
   const session = await a.begin()
@@ -399,7 +399,7 @@ t.test('that an owner renewed its lease just before it died does not make it ali
   t.match([answer.status, answer.body], [200, RESULT])
 })
 
-t.test('a session is not over because a replica that took it over did not hear of that in time', async t => {
+t.test('a session survives although the adopting replica missed the notification', async t => {
   const room = new ReplicaRoom()
   const a = await room.start()
   let isLate = true

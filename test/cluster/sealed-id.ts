@@ -13,7 +13,7 @@ const birth = {
   facts: 0x0325,
 }
 
-t.test('a session id tells replicas with the key whose it is, and nobody else anything', async t => {
+t.test('a session id names its owner to replicas with the key, and nothing to others', async t => {
   const id = new SessionIds(new KeyRing(KEYS)).make(birth)
   t.match(id, /^[\w-]{84}$/)
   const name = new SessionIds(new KeyRing(KEYS)).open(id)

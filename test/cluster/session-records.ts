@@ -22,17 +22,17 @@ t.test('a record comes back as it was, for its own session alone', async t => {
   t.same(openRecord(ring, 'a', sealRecord(ring, 'a', { ...record, view: undefined }))?.view, undefined)
 })
 
-t.test('a record of an earlier version says nothing of sessions at servers', async t => {
+t.test('a record of an earlier version contains no server sessions', async t => {
   const earlier = ring.seal('record', 'session a', Buffer.from('{"n":1,"p":"person ada","i":"{}","r":[]}'))
   t.same(openRecord(ring, 'a', earlier)?.servers, [])
 })
 
-t.test('a record of a later version is left to those who know it', async t => {
+t.test('a record of a later version is left to newer replicas', async t => {
   const later = ring.seal('record', 'session a', Buffer.from('{"n":2,"p":"person ada","i":"{}","r":[]}'))
   t.equal(openRecord(ring, 'a', later), undefined)
 })
 
-t.test('an id alone says what its client declared', async t => {
+t.test('an id alone contains the capabilities of its client', async t => {
   const declarations = [
     {},
     { roots: {} },

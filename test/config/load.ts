@@ -45,7 +45,7 @@ t.test('a file that cannot be read is told like any other problem', async t => {
   }
 })
 
-t.test('a file that one may not read says so', { skip: skipWithout.mocks }, async t => {
+t.test('a file without read permission is reported', { skip: skipWithout.mocks }, async t => {
   // Mocked, because the superuser may read everything.
   const stat = () => Promise.reject(Object.assign(new Error('no'), { code: 'EACCES' }))
   const readFile = () => Promise.reject(new Error('not asked'))

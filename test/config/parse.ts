@@ -294,7 +294,7 @@ t.test('every way to name a transport leads to one of six', async t => {
   }
 })
 
-t.test('a revision says which era it is of, and an era may stand alone', async t => {
+t.test('a revision determines its era, and an era may be given alone', async t => {
   for (const version of LEGACY_REVISIONS) {
     t.match(server(`{ "command": "x", "protocolVersion": "${version}" }`), {
       era: 'legacy',
@@ -604,7 +604,7 @@ t.test('a pattern that no matcher takes costs its server, not the proxy', async 
   }
 })
 
-t.test('what is wrong with one server is told with its place, and costs only that server', async t => {
+t.test('an error in one server is reported with its place, and disables only that server', async t => {
   for (const [entry, expected] of Object.entries(BAD_SERVERS)) {
     t.strictSame(told(one(entry)), expected, entry)
     const loaded = read(`{ "mcpServers": { "a": ${entry}, "b": { "command": "x" } } }`)
@@ -784,7 +784,7 @@ t.test('the lists of other programs are read with a note', async t => {
   t.equal(read('{ "a": { "url": "http://h/" }, "pageSize": 5 }').config?.pageSize, 5)
 })
 
-t.test('what is wrong beside the servers falls back to its default', async t => {
+t.test('an invalid top-level setting falls back to its default', async t => {
   const loaded = read(`{ "mcpServers": {},
 "listen": { "host": "h", "port": "80", "allowedOrigins": ["a", 5], "hots": 1 },
 "pagesize": 7, "pageSize": 0, "startupWait": "soon", "log": "debug", "$shema": "" }`)
@@ -824,7 +824,7 @@ t.test('what is wrong beside the servers falls back to its default', async t => 
   })
 })
 
-t.test('a limit that is no limit, or out of its range, says what to write', async t => {
+t.test('an invalid limit, or one out of range, gets an error with valid values', async t => {
   const limits = (value: string) =>
     told(read(`{ "mcpServers": { "a": { "command": "x" } }, "limits": ${value} }`)).map(line =>
       line.replace(/^[^ ]+ /, ''),
@@ -919,7 +919,7 @@ t.test('a file full of strange keys is told about briefly', async t => {
   t.match(loaded.problems[10], { key: 'zebra-10', message: 'this and 29 more keys are unknown and ignored' })
 })
 
-t.test('a file that is not JSON, or holds no servers, is unusable and says where and why', async t => {
+t.test('a file that is not JSON or has no servers is unusable, with the place and the cause', async t => {
   const example = 'Write "mcpServers": { "some-name": { "command": "npx", "args": ["-y", "some-server"] } }.'
   const quotes = 'Put names and texts in double quotes; only numbers, true, false and null need none.'
   const bad: Record<string, string> = {
@@ -954,7 +954,7 @@ t.test('a file that is not JSON, or holds no servers, is unusable and says where
   ])
 })
 
-t.test('a byte order mark is no mistake and moves nothing', async t => {
+t.test('a byte order mark is accepted and shifts no positions', async t => {
   t.strictSame(
     read('\uFEFF{ "mcpServers": { "a": { "command": "x", "zebra": 1 } } }').problems[0]?.column,
     42,
@@ -988,7 +988,7 @@ t.test('no problem ever holds the value of a variable', async t => {
   t.ok(parseConfig('{"mcpServers":{"a":{"url":"${S}"}}}', FILE, { S: secret }).problems.length > 0)
 })
 
-t.test('no text makes it throw, and what is unusable always says why', async _t => {
+t.test('no text throws, and an unusable file always has an error', async _t => {
   const key = fc.constantFrom(
     'mcpServers',
     'servers',

@@ -65,7 +65,7 @@ t.test('a local client is a local person of 2025-11-25 who can be asked nothing'
   t.match(answered, { kind: 'fault', fault: { code: 'unknown-method' } })
 })
 
-t.test('a list is walked through all its pages, and not asked for if nobody has it', async t => {
+t.test('a list is read through all its pages, and only if a server has it', async t => {
   const pages = ['{"tools":[{"n":1.0},2],"nextCursor":"a"}', '{"tools":[],"nextCursor":"b"}', '{"tools":[3]}']
   const { seen, fake } = handler(call => call.end(succeeded(rawText(pages.shift() ?? '{}'))))
   const client = new LocalClient(fake)
@@ -112,7 +112,7 @@ t.test('progress and notices are heard until the call ends', async t => {
   t.same(heard, ['{"progress":1}', 'notifications/message'])
 })
 
-t.test('a client that leaves cancels what is under way', async t => {
+t.test('a client that disconnects cancels its calls in flight', async t => {
   const reasons: unknown[] = []
   const { seen, fake } = handler(call => {
     call.onCancel = reason => reasons.push(reason)

@@ -33,7 +33,7 @@ t.test('a program is started in the folder of its clients', async t => {
   t.match(inWorkspace(plain, undefined), { command: 'x', cwd: '/c' })
 })
 
-t.test('what stands for itself is not the folder of a client', async t => {
+t.test('a standalone argument is not the folder of a client', async t => {
   const read = (...args: string[]) => {
     const entry = { command: 'x', args, env: { E: '$${cwd}' }, cwd: '/c' }
     const { config } = parseConfig(JSON.stringify({ mcpServers: { a: entry } }), '/etc/mcp.json', {
@@ -54,7 +54,7 @@ t.test('what stands for itself is not the folder of a client', async t => {
   t.match(inWorkspace(both, '/p/app'), { args: ['${cwd}=/p/app'] })
 })
 
-t.test('nobody works at home, at a root, or in a folder of the system', async t => {
+t.test('a home folder, a root or a system folder is not a workspace', async t => {
   const folder = t.testdir({ file: '' })
   t.equal(
     firstWorkspace(undefined, '', '${workspaceFolder}', '/', homedir(), tmpdir(), '/usr/bin', folder),
@@ -95,7 +95,7 @@ t.test('an entry that names the folder of a client runs once for each folder', a
   ])
 })
 
-t.test('a program of this machine names its folder in a header, and nobody else does', async t => {
+t.test('only a program of this machine names its folder in a header', async t => {
   const folder = t.testdir({ file: '' })
   const from = (headers: Record<string, string>, remoteAddress: string | undefined = '127.0.0.1') =>
     workspaceOfRequest({ headers, socket: { remoteAddress } } as unknown as IncomingMessage)

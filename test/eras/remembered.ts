@@ -6,7 +6,7 @@ import { type JsonText, memberOf, rawText, textOf } from '../../src/kernel/json/
 
 const long = (n: number, length = 100) => textOf({ n, padding: 'x'.repeat(length) })
 
-t.test('the same comes of a text, however often it is read and whatever else was', async () => {
+t.test('a text always gives the same result, in any order of reads', async () => {
   const read = (text: JsonText) => text.toString()
   fc.assert(
     fc.property(

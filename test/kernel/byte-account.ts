@@ -16,26 +16,23 @@ const world = (max = 100) => {
   return { account, cut, holder, hits: () => hits }
 }
 
-t.test(
-  'whoever keeps most is cut when all together keep too much, and whoever wants little is not',
-  async t => {
-    const { account, cut, holder, hits } = world()
-    const [small, large, medium] = [holder('small'), holder('large'), holder('medium')]
-    small.set(5)
-    large.set(60)
-    medium.set(35)
-    t.same(cut, [])
-    small.set(6)
-    t.same(cut, ['large'])
-    t.equal(account.bytes, 41)
-    medium.set(200)
-    t.same(cut, ['large', 'medium'], 'also when it is the one that grows')
-    t.equal(account.bytes, 6)
-    t.equal(hits(), 2)
-    small.set(0)
-    t.equal(account.bytes, 0)
-  },
-)
+t.test('above the total limit, the peer with the most bytes is cut off, and small peers are not', async t => {
+  const { account, cut, holder, hits } = world()
+  const [small, large, medium] = [holder('small'), holder('large'), holder('medium')]
+  small.set(5)
+  large.set(60)
+  medium.set(35)
+  t.same(cut, [])
+  small.set(6)
+  t.same(cut, ['large'])
+  t.equal(account.bytes, 41)
+  medium.set(200)
+  t.same(cut, ['large', 'medium'], 'also when it is the one that grows')
+  t.equal(account.bytes, 6)
+  t.equal(hits(), 2)
+  small.set(0)
+  t.equal(account.bytes, 0)
+})
 
 t.test('what became less by itself is looked at before anybody is cut', async t => {
   const { account, cut, holder } = world()

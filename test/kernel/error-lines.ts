@@ -93,7 +93,7 @@ t.test('without an error the last lines are told', async t => {
   t.same(errorLines(['    at one', '    at two'], 1), ['at two'])
 })
 
-t.test('the lines that say why a program ended are kept, and those that say where are not', async t => {
+t.test('the lines that name the cause of an exit are kept, stack frames are not', async t => {
   const lines = [
     '/srv/server.mjs:3',
     'const x = = 1',

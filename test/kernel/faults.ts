@@ -2,19 +2,16 @@ import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { addSecrets } from '../../src/kernel/secrets/mask.js'
 
-t.test(
-  'whatever a peer said, a fault is one line of plain text without secrets, of 1 KiB at most',
-  async t => {
-    const release = addSecrets(['correct horse'])
-    const fault = new Fault(
-      'unavailable',
-      `refused: \u001b[2Jcorrect\n horse, correct horse\u0000 ${'x'.repeat(8_000_000)}`,
-    )
-    release()
-    t.match(fault.message, /^refused: correct {1,2}horse, \*\*\* x+ \[cut\]$/)
-    t.ok(Buffer.byteLength(fault.message) <= 1024)
-  },
-)
+t.test('a fault is one line of plain text of at most 1 KiB without secrets, for any peer text', async t => {
+  const release = addSecrets(['correct horse'])
+  const fault = new Fault(
+    'unavailable',
+    `refused: \u001b[2Jcorrect\n horse, correct horse\u0000 ${'x'.repeat(8_000_000)}`,
+  )
+  release()
+  t.match(fault.message, /^refused: correct {1,2}horse, \*\*\* x+ \[cut\]$/)
+  t.ok(Buffer.byteLength(fault.message) <= 1024)
+})
 
 t.test('lines that follow the message are held to the same, one by one', async t => {
   const { message } = new Fault('unavailable', 'it wrote:', { lines: ['a\nb', 'x'.repeat(2000)] })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { matcherOf } from '../../src/kernel/globs.js'
 
-t.test('an empty or overlong pattern matches itself alone, and others beside it still count', async t => {
+t.test('an empty or overlong pattern matches only itself, and the others still count', async t => {
   const long = 'a'.repeat(70_000)
   for (const odd of ['', long]) {
     t.equal(matcherOf([odd])(odd), true)

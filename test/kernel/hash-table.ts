@@ -22,7 +22,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(fc.constant('clear' as const)) },
 )
 
-t.test('it holds what a map would hold, in the same order, whatever comes and goes', t => {
+t.test('it matches a Map in contents and order, for any operations', t => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400 }), steps => {
       const table = new HashTable<number | string, number>()

@@ -38,7 +38,7 @@ t.test('a bound that is reached again and again is logged every 10 s, with how o
   t.same(lines.at(-1), { limit: 'calls', max: 16_384, hits: 1002, unlogged: 1000, server: 'b' })
 })
 
-t.test('whoever is refused learns which limit it was, how high it is, and when to try again', async t => {
+t.test('a refusal names the limit, its value, and the retry time', async t => {
   const { bounds } = world()
   const fault = bounds.overloaded('serverQueue', 'The server does not read its input', { server: 'a' })
   t.equal(fault.code, 'overloaded')
@@ -47,7 +47,7 @@ t.test('whoever is refused learns which limit it was, how high it is, and when t
   t.equal(bounds.hits.serverQueue?.hits, 1)
 })
 
-t.test('limits that are set anew hold from then on, but not where a server has its own', async t => {
+t.test('changed limits apply at once, except where a server has its own', async t => {
   const { bounds } = world()
   const own = bounds.narrowed({ message: 5000 })
   t.equal(own.max.message, 5000)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LinkedList } from '../../src/kernel/linked-list.js'
 
-t.test('things stay in the order in which they came, whoever goes', t => {
+t.test('items keep their order when others are removed', t => {
   const list = new LinkedList<string>()
   const links = ['a', 'b', 'c', 'd'].map(item => list.add(item))
   for (const at of [1, 0, 3]) {
@@ -14,7 +14,7 @@ t.test('things stay in the order in which they came, whoever goes', t => {
   t.end()
 })
 
-t.test('what is taken out twice is taken out once', t => {
+t.test('removing twice removes once', t => {
   const list = new LinkedList<string>()
   const first = list.add('first')
   list.add('second')

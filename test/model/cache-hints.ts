@@ -18,7 +18,7 @@ const part = (ttlMs: number, cacheScope: CacheHints['cacheScope'], ageMs = 0): C
   ageMs,
 })
 
-t.test('hints are whole milliseconds and never negative, whatever was computed', async t => {
+t.test('hints are whole non-negative milliseconds, for any computation', async t => {
   for (const [ttlMs, written] of [
     [300_000, 300_000],
     [1.9, 1],
@@ -36,7 +36,7 @@ t.test('hints are whole milliseconds and never negative, whatever was computed',
   )
 })
 
-t.test('a server’s hints are read, and what makes no sense lets nobody keep anything', async t => {
+t.test('a server’s hints are read, and invalid ones disable caching', async t => {
   const CASES: [string, CacheHints][] = [
     ['{"ttlMs":300000,"cacheScope":"public"}', { ttlMs: 300_000, cacheScope: 'public' }],
     ['{"ttlMs":1e3,"cacheScope":"private"}', { ttlMs: 1000, cacheScope: 'private' }],

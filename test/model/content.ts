@@ -76,7 +76,7 @@ const stepsOf = (result: JsonText): readonly JsonText[] => [
   projectModern('tools/call', result),
 ]
 
-t.test('a plain result is known for what it is, and nobody would change a byte of it', async t => {
+t.test('a plain result is recognized, and stays unchanged byte for byte', async t => {
   for (const text of [...PLAIN, ...STRUCTURED]) {
     const result = json(text)
     const isStructured = STRUCTURED.includes(text)
@@ -106,7 +106,7 @@ const MEMBERS = [
   '"resultType":"complete"',
 ]
 
-t.test('of what is known to be plain nobody changes a byte, whatever stands where', async () => {
+t.test('a plain result stays unchanged in every position', async () => {
   const members = fc.array(fc.constantFrom(...MEMBERS), { maxLength: 4 })
   fc.assert(
     fc.property(members, fc.constantFrom(',', ' , '), (some, comma) => {
@@ -127,7 +127,7 @@ t.test('of what is known to be plain nobody changes a byte, whatever stands wher
   )
 })
 
-t.test('whatever else stands in a result is looked at', async t => {
+t.test('every other result is checked', async t => {
   const others = [
     '{}',
     '[]',

@@ -77,7 +77,7 @@ t.test('what a caller may not see stands in no list, and nothing says that it is
   }
 })
 
-t.test('whatever names it is answered like a name that never was', async t => {
+t.test('every request with its name is answered like a request with an unknown name', async t => {
   const requests = (alias: string): [string, object][] => [
     ['tools/call', { name: `${alias}__read` }],
     ['prompts/get', { name: `${alias}__p` }],
@@ -143,31 +143,34 @@ t.test('a call that needs more than its caller has never reaches the server', as
   }
 })
 
-t.test('a call is judged by its own credential, not by that of a later request of its session', async t => {
-  const { world, client } = await start(['mcp', 'github', 'github:admin'])
-  const gh = world.server('gh')
-  gh.lists.tools = [...gh.lists.tools, tool('delete_all')]
-  // The name is not known yet, so that the list is read again before the call can be judged.
-  const allowed = client.call('tools/call', { name: 'gh__delete_all' })
-  stepTo(world, client, 'mcp', 'github')
-  await settled()
-  t.match(gh.last('tools/call').params, { name: 'delete_all' })
-  t.same(allowed.ends, [])
-  gh.lists.tools = [...gh.lists.tools, tool('delete_more')]
-  await world.pass(1001)
-  const refused = client.call('tools/call', { name: 'gh__delete_more' })
-  stepTo(world, client, 'mcp', 'github', 'github:admin')
-  await settled()
-  t.same(refused.ended, forbidden('github:admin'))
-  gh.silent.add('tools/list')
-  gh.link.notice(CHANGED)
-  const list = client.call('tools/list')
-  stepTo(world, client, 'mcp')
-  await world.pass(3000)
-  t.match(JSON.stringify(list.ended), /gh__read/, 'nor is a list')
-})
+t.test(
+  'a call is checked with its own credential, not with the one of a later request of its session',
+  async t => {
+    const { world, client } = await start(['mcp', 'github', 'github:admin'])
+    const gh = world.server('gh')
+    gh.lists.tools = [...gh.lists.tools, tool('delete_all')]
+    // The name is not known yet, so that the list is read again before the call can be judged.
+    const allowed = client.call('tools/call', { name: 'gh__delete_all' })
+    stepTo(world, client, 'mcp', 'github')
+    await settled()
+    t.match(gh.last('tools/call').params, { name: 'delete_all' })
+    t.same(allowed.ends, [])
+    gh.lists.tools = [...gh.lists.tools, tool('delete_more')]
+    await world.pass(1001)
+    const refused = client.call('tools/call', { name: 'gh__delete_more' })
+    stepTo(world, client, 'mcp', 'github', 'github:admin')
+    await settled()
+    t.same(refused.ended, forbidden('github:admin'))
+    gh.silent.add('tools/list')
+    gh.link.notice(CHANGED)
+    const list = client.call('tools/list')
+    stepTo(world, client, 'mcp')
+    await world.pass(3000)
+    t.match(JSON.stringify(list.ended), /gh__read/, 'nor is a list')
+  },
+)
 
-t.test('with another credential a session sees other servers, and is told of it', async t => {
+t.test('with another credential, a session sees other servers, and is notified', async t => {
   const { world, client } = await start(['mcp'])
   stepTo(world, client, 'mcp', 'github')
   t.same(await client.list('tools/list'), ['gh__read', 'gh__delete_repo', 'open__x'])
@@ -194,7 +197,7 @@ t.test('clients who see the same share a list, and no others do', async t => {
   t.same([...merged(less).byExposed.keys()], ['open__x'])
 })
 
-t.test('a cursor of somebody else shows nothing that its reader may not see', async t => {
+t.test('a cursor of another caller shows nothing that its reader may not see', async t => {
   const world = new World({ open: OPEN, gh: GH, last: { tools: [tool('z')] } }, { pageSize: 1 })
   const member = await join(world, ['mcp', 'github'], '2025-11-25')
   const client = await join(world, ['mcp'], '2025-11-25')
@@ -239,7 +242,7 @@ t.test('a session hears nothing of a server that it may not see any more', async
   t.equal(client.asked.length, 1)
 })
 
-t.test('whoever listens hears of the servers that the request that listens may see', async t => {
+t.test('a listening request is notified of the servers that its own credential may see', async t => {
   const world = new World({ gh: GH, open: OPEN })
   const member = await join(world, ['mcp', 'github'], '2026-07-28')
   const client = await join(world, ['mcp'], '2026-07-28')
@@ -333,7 +336,7 @@ t.test('a server that is gone is named to those alone who saw it', async t => {
   }
 })
 
-t.test('the only server, served as it is, is not there for those who may not see it', async t => {
+t.test('the only server, served unchanged, does not exist for callers that may not see it', async t => {
   const world = new World({ gh: { ...GH, announced: { secret: 1 } } }, { isAlone: true })
   const client = await join(world, ['mcp'], '2025-11-25')
   const { own, instructions } = await world.router.welcome(client)

@@ -93,7 +93,7 @@ t.test('as many requests listen as may, for all clients of one principal togethe
   t.equal(bounds.hits.listens?.hits, 1)
 })
 
-t.test('no more requests are in flight altogether than may; what is under way goes on', async t => {
+t.test('the total number of requests in flight is bounded; requests in flight continue', async t => {
   const bounds = boundsOf({ calls: 2 })
   const behind = new FakeHandler()
   const gate = new Admission(behind, new FakeClock(), bounds)

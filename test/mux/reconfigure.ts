@@ -59,29 +59,26 @@ class Changing extends World {
   }
 }
 
-t.test(
-  'a server that comes is started for those who are there, and its tools are announced once',
-  async t => {
-    const world = new Changing({ a: { tools: [tool('x')] } })
-    const client = await world.client()
-    t.same(await client.list('tools/list'), ['a__x'])
-    await world.change({ a: undefined, b: { tools: [tool('y')] } })
-    await world.pass(1000, 50)
-    t.same(client.heard(TOOLS_CHANGED), [undefined])
-    t.same(await client.list('tools/list'), ['a__x', 'b__y'])
-    t.equal(world.server('a').links.length, 1, 'the other one notices nothing')
-    t.notOk(world.server('a').link.isClosed)
-  },
-)
+t.test('a new server starts for connected clients, and its tools are announced once', async t => {
+  const world = new Changing({ a: { tools: [tool('x')] } })
+  const client = await world.client()
+  t.same(await client.list('tools/list'), ['a__x'])
+  await world.change({ a: undefined, b: { tools: [tool('y')] } })
+  await world.pass(1000, 50)
+  t.same(client.heard(TOOLS_CHANGED), [undefined])
+  t.same(await client.list('tools/list'), ['a__x', 'b__y'])
+  t.equal(world.server('a').links.length, 1, 'the other one notices nothing')
+  t.notOk(world.server('a').link.isClosed)
+})
 
-t.test('a lazy server that comes is not started while nobody is there', async t => {
+t.test('a new lazy server does not start without clients', async t => {
   const world = new Changing({ a: { tools: [] } })
   await world.change({ a: undefined, lazy: { tools: [] }, eager: { tools: [], options: { start: 'eager' } } })
   t.equal(world.server('lazy').links.length, 0)
   t.equal(world.server('eager').links.length, 1)
 })
 
-t.test('a server that leaves finishes its calls, takes no more, and says what became of it', async t => {
+t.test('a removed server finishes its calls, accepts no new ones, and is reported as removed', async t => {
   const world = new Changing({
     a: { tools: [tool('x')] },
     b: { tools: [tool('y')], resources: [resource('u:1')] },
@@ -119,27 +116,24 @@ t.test('a server that leaves finishes its calls, takes no more, and says what be
   t.match(other.ended, { result: {} })
 })
 
-t.test(
-  'calls at a server that leaves have as long as it takes to drain, and then an error that names it',
-  async t => {
-    const world = new Changing({ a: { tools: [tool('x')] }, b: { tools: [tool('y')] } })
-    const client = await world.client()
-    await client.list('tools/list')
-    const call = client.call('tools/call', { name: 'b__y' })
-    await settled()
-    const gone = world.server('b')
-    const done = await world.change({ a: undefined }, { drainMs: 3000 })
-    await world.pass(2900)
-    t.notOk(done.isDone)
-    await world.pass(200)
-    t.ok(done.isDone)
-    t.match(call.ended, { code: -32603, data: { server: 'b' } })
-    t.ok(gone.link.isClosed)
-  },
-)
+t.test('calls at a removed server have the drain time, and then end with an error that names it', async t => {
+  const world = new Changing({ a: { tools: [tool('x')] }, b: { tools: [tool('y')] } })
+  const client = await world.client()
+  await client.list('tools/list')
+  const call = client.call('tools/call', { name: 'b__y' })
+  await settled()
+  const gone = world.server('b')
+  const done = await world.change({ a: undefined }, { drainMs: 3000 })
+  await world.pass(2900)
+  t.notOk(done.isDone)
+  await world.pass(200)
+  t.ok(done.isDone)
+  t.match(call.ended, { code: -32603, data: { server: 'b' } })
+  t.ok(gone.link.isClosed)
+})
 
 t.test(
-  'a server that is replaced keeps its place in the lists, and nobody hears of it if it lists the same',
+  'a replaced server keeps its place in the lists; an unchanged list causes no notification',
   async t => {
     const world = new Changing({ a: { tools: [tool('x')] }, b: { tools: [tool('y')] } })
     const client = await world.client()
@@ -210,7 +204,7 @@ t.test(
   },
 )
 
-t.test('time limits of a server that runs are those that hold now', async t => {
+t.test('a running server uses the current timeouts', async t => {
   const world = new Changing({ a: { tools: [tool('x')] } })
   const client = await world.client()
   await client.list('tools/list')
@@ -222,7 +216,7 @@ t.test('time limits of a server that runs are those that hold now', async t => {
   t.equal(world.server('a').links.length, 1)
 })
 
-t.test('a client goes on in a list where it was, whatever came and went', async t => {
+t.test('a client continues in a list at its cursor, after any changes', async t => {
   const names = ['a', 'b', 'c', 'd']
   const world = new Changing(Object.fromEntries(names.map(name => [name, { tools: [tool('x')] }])))
   const client = await world.client()

@@ -203,7 +203,7 @@ const wind = async (play: Play): Promise<string | undefined> => {
 }
 
 t.test(
-  'whatever clients and servers do, every call ends once at its own client, every question is answered once, nothing is kept',
+  'for any actions of clients and servers, every call ends once at its client, every question is answered once, nothing is kept',
   async t => {
     const property = fc.asyncProperty(script, async deeds => {
       const play = new Play()

@@ -36,7 +36,7 @@ t.test('a newcomer waits for servers that start, but not longer than the start-u
   })
 })
 
-t.test('a server that hangs holds up those who come first, not everybody who comes after them', async t => {
+t.test('a hanging server delays the first clients, not all later ones', async t => {
   const world = new World({ a: { tools: [tool('x')] }, slow: { prompts: [] } })
   world.server('slow').dialling = 'hang'
   greet(world, world.newcomer())
@@ -123,7 +123,7 @@ t.test('what no server can do does not exist', async t => {
   )
 })
 
-t.test('a list of a kind that no server has is empty, whoever asks', async t => {
+t.test('a list of a kind that no server has is empty for every client', async t => {
   const lists = {
     'prompts/list': 'prompts',
     'resources/list': 'resources',
@@ -142,7 +142,7 @@ t.test('a list of a kind that no server has is empty, whoever asks', async t => 
   )
 })
 
-t.test('a server of a failed start is listed once it is there, and clients hear of it', async t => {
+t.test('a server that failed to start is listed once it runs, and clients are notified', async t => {
   const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
   world.server('late').dialling = 'hang'
   const client = world.newcomer()
@@ -161,7 +161,7 @@ t.test('a server of a failed start is listed once it is there, and clients hear 
   t.same(await client.list('tools/list'), ['a__x', 'late__y'])
 })
 
-t.test('a client that just listed is not told that the list changed', async t => {
+t.test('a client that has just listed is not notified of the same list', async t => {
   const world = new World({ a: { tools: [tool('x')], resources: [resource('x:1')] } })
   const client = await world.client()
   await client.list('tools/list')
@@ -171,7 +171,7 @@ t.test('a client that just listed is not told that the list changed', async t =>
 })
 
 t.test(
-  'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+  'twenty notifications without a change are dropped; with a change they become one, for affected clients',
   async t => {
     const world = new World({ a: { tools: [tool('x')], prompts: [] }, b: { tools: [tool('y')] } })
     const clients = [await world.client(), await world.client({ principal: 'other' })]
@@ -203,7 +203,7 @@ t.test(
   },
 )
 
-t.test('a change that clients cannot see is none for them', async t => {
+t.test('an invisible change is not announced', async t => {
   const world = new World({
     a: {
       tools: [tool('x'), tool('secret')],
@@ -219,7 +219,7 @@ t.test('a change that clients cannot see is none for them', async t => {
   t.same(client.told, [])
 })
 
-t.test('clients are told of changes of what was announced to them, and of nothing else', async t => {
+t.test('clients are notified of changes to announced lists, and of nothing else', async t => {
   const world = new World({
     a: { tools: [tool('x')] },
     b: { resources: [resource('x:1')], options: { sharing: 'session' } },
@@ -254,7 +254,7 @@ t.test('resources and their templates change in one notice', async t => {
   t.same(client.told, [[RESOURCES_CHANGED, undefined]])
 })
 
-t.test('a cursor that is no text is -32602', async t => {
+t.test('a cursor that is not a string gets -32602', async t => {
   const world = new World({ a: { tools: [] } })
   const client = await world.client()
   for (const cursor of [7, null, {}, '', 'bogus']) {
@@ -262,14 +262,14 @@ t.test('a cursor that is no text is -32602', async t => {
   }
 })
 
-t.test('a notification that nobody knows is dropped', async t => {
+t.test('an unknown notification is dropped', async t => {
   const world = new World({ a: { tools: [] } })
   const client = await world.client()
   world.server('a').link.notice('notifications/other', { a: 1 })
   t.same(client.told, [])
 })
 
-t.test('eager servers start at once, lazy ones when somebody needs them', async t => {
+t.test('eager servers start at once, lazy ones at first use', async t => {
   const world = new World({ eager: { tools: [], options: { start: 'eager' } }, lazy: { tools: [] } })
   world.router.start()
   await settled()

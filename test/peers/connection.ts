@@ -91,7 +91,7 @@ t.test('a server that cannot be reached fails at once until it is time for the n
 })
 
 t.test(
-  'a lost server comes back at once the first time, then after growing waits, as long as somebody uses it',
+  'a lost server reconnects at once the first time, then after growing delays, while a client uses it',
   async t => {
     const { server, connection, client, heard, pass } = create()
     connection.join(client)
@@ -273,56 +273,53 @@ t.test('a server learns who its client is only where the connection is that clie
   }
 })
 
-t.test(
-  'connections without users end after a while; those that nobody ever used, as soon as others are there',
-  async t => {
-    const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
-    const clock = new FakeClock()
-    const nothing = {
-      ready() {},
-      lost() {},
-      joined() {},
-      parted() {},
-      ended() {},
-      serverRequested() {},
-      serverNotified() {},
-    }
-    const silent: ConnectionListener = { ...nothing, isKept: () => false }
-    const peer = new Server(server.options, 0, {
-      dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
-      listener: silent,
-      clock,
-      log: silentLogger,
-    })
-    await peer.start()
-    peer.sweep(clock.nowMs())
-    t.equal([...peer.connections].length, 1, 'the only one stays for a while')
+t.test('unused connections end after a while; never used ones as soon as others exist', async t => {
+  const server = new FakeServer('a', { tools: [tool('x')], options: { sharing: 'session' } })
+  const clock = new FakeClock()
+  const nothing = {
+    ready() {},
+    lost() {},
+    joined() {},
+    parted() {},
+    ended() {},
+    serverRequested() {},
+    serverNotified() {},
+  }
+  const silent: ConnectionListener = { ...nothing, isKept: () => false }
+  const peer = new Server(server.options, 0, {
+    dial: (_name, greeting, ears, signal) => server.dial(greeting, ears, signal),
+    listener: silent,
+    clock,
+    log: silentLogger,
+  })
+  await peer.start()
+  peer.sweep(clock.nowMs())
+  t.equal([...peer.connections].length, 1, 'the only one stays for a while')
 
-    const client = new FakeClient(nobody)
-    const own = peer.connectionFor(client)
-    t.equal(peer.connectionFor(client), own)
-    await own.open()
-    t.equal(await peer.start(), server.links[0])
-    peer.sweep(clock.nowMs())
-    t.same([...peer.connections], [own])
-    t.equal(await peer.start(), own.link)
+  const client = new FakeClient(nobody)
+  const own = peer.connectionFor(client)
+  t.equal(peer.connectionFor(client), own)
+  await own.open()
+  t.equal(await peer.start(), server.links[0])
+  peer.sweep(clock.nowMs())
+  t.same([...peer.connections], [own])
+  t.equal(await peer.start(), own.link)
 
-    const { link } = own
-    peer.release(client)
-    await settled()
-    t.same([...peer.connections], [])
-    t.ok((link as { isClosed?: boolean } | undefined)?.isClosed)
+  const { link } = own
+  peer.release(client)
+  await settled()
+  t.same([...peer.connections], [])
+  t.ok((link as { isClosed?: boolean } | undefined)?.isClosed)
 
-    await peer.start()
-    clock.advance(15 * 60_000 + 1)
-    peer.sweep(clock.nowMs())
-    t.same([...peer.connections], [])
+  await peer.start()
+  clock.advance(15 * 60_000 + 1)
+  peer.sweep(clock.nowMs())
+  t.same([...peer.connections], [])
 
-    await peer.close()
-    t.throws(() => peer.connectionFor(client), { code: 'unavailable' })
-    t.throws(() => peer.start(), { code: 'unavailable' })
-  },
-)
+  await peer.close()
+  t.throws(() => peer.connectionFor(client), { code: 'unavailable' })
+  t.throws(() => peer.start(), { code: 'unavailable' })
+})
 
 t.test(
   'a shared connection outlives its clients for a quarter of an hour, an eager one for ever',
@@ -389,7 +386,7 @@ t.test('a server that is killed again and again while it serves comes back at on
   t.equal(server.links.length, 51)
 })
 
-t.test('what a caller is told says when to come again', async t => {
+t.test('errors to callers contain the retry time', async t => {
   const { server, connection, clock, pass } = create()
   server.dialling = 'refuse'
   const never = (await refused(connection)).data
@@ -457,7 +454,7 @@ t.test('a crash loop ends, with the reason and the last words of the program', a
   t.equal(server.greetings.length, 5, 'nor is there one so soon after the last')
 })
 
-t.test('what has failed heals by itself as long as somebody uses it', async t => {
+t.test('a failed connection recovers by itself while a client uses it', async t => {
   const { server, connection, client, heard, pass, fix } = await crashed()
   await pass(60_000)
   t.equal(server.greetings.length, 6)
@@ -498,7 +495,7 @@ t.test('a call to what has failed makes one try, and everybody else is answered 
   t.equal(await opened(connection), 'open', 'who comes now is served')
 })
 
-t.test('what a program wrote while it served somebody is nobody else’s business', async t => {
+t.test('the stderr of a program that served one client is not shown to another', async t => {
   const { server, connection } = create()
   await connection.open()
   connection.served()
@@ -514,33 +511,30 @@ t.test('what a program wrote while it served somebody is nobody else’s busines
 
 // ── being retired ──
 
-t.test(
-  'a connection that is retired takes no more calls, and ends when those under way are over',
-  async t => {
-    const { server, connection, heard, pass } = create()
-    await connection.open()
-    connection.callBegan()
-    connection.callBegan()
-    let isOver = false
-    const draining = connection.drain(10_000).then(() => {
-      isOver = true
-    })
-    await pass(1000)
-    t.equal(connection.state.at, 'draining')
-    t.equal(connection.link, undefined)
-    t.match(connection.facts, { revision: '2025-11-25' }, 'what comes of the calls is still read right')
-    t.match(await opened(connection), /^unavailable: Server a is not reachable: it was stopped$/)
-    connection.callEnded()
-    await pass(1000)
-    t.notOk(server.link.isClosed)
-    connection.callEnded()
-    await draining
-    t.ok(isOver)
-    t.ok(server.link.isClosed)
-    t.equal(connection.state.at, 'idle')
-    t.same(heard, ['ready'])
-  },
-)
+t.test('a retired connection accepts no more calls, and ends after the calls in flight', async t => {
+  const { server, connection, heard, pass } = create()
+  await connection.open()
+  connection.callBegan()
+  connection.callBegan()
+  let isOver = false
+  const draining = connection.drain(10_000).then(() => {
+    isOver = true
+  })
+  await pass(1000)
+  t.equal(connection.state.at, 'draining')
+  t.equal(connection.link, undefined)
+  t.match(connection.facts, { revision: '2025-11-25' }, 'what comes of the calls is still read right')
+  t.match(await opened(connection), /^unavailable: Server a is not reachable: it was stopped$/)
+  connection.callEnded()
+  await pass(1000)
+  t.notOk(server.link.isClosed)
+  connection.callEnded()
+  await draining
+  t.ok(isOver)
+  t.ok(server.link.isClosed)
+  t.equal(connection.state.at, 'idle')
+  t.same(heard, ['ready'])
+})
 
 t.test('calls that take too long do not keep a retired connection', async t => {
   const { server, connection, clock, pass } = create()
@@ -555,7 +549,7 @@ t.test('calls that take too long do not keep a retired connection', async t => {
   t.equal(clock.pending, 0)
 })
 
-t.test('a connection that is retired while it starts still serves those who wait for it', async t => {
+t.test('a connection retired during its start still serves the waiting calls', async t => {
   const { server, connection, pass } = create()
   server.dialling = 'hang'
   connection.callBegan()
@@ -572,7 +566,7 @@ t.test('a connection that is retired while it starts still serves those who wait
   t.equal(server.greetings.length, 1)
 })
 
-t.test('nobody waits for a retired connection that nobody uses, or that breaks', async t => {
+t.test('a retired connection that is unused or broken ends at once', async t => {
   const unused = create()
   await unused.connection.open()
   await unused.connection.drain(10_000)

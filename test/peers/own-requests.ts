@@ -39,22 +39,25 @@ t.test('a request that a second client waits for belongs to neither of the two',
   t.equal(requests.party(0), undefined)
 })
 
-t.test('requests of two clients belong to several, until those of one are answered', async t => {
-  const [alice, bob] = [session(), session()]
-  const requests = new OwnRequests()
-  const [hers, his] = [requests.on([alice]), requests.on([bob])]
-  hers.began()
-  his.began()
-  t.equal(requests.party(0), 'several')
-  const late = hers.cancelled(0)
-  t.equal(requests.party(LATE_MS - 1), 'several')
-  late()
-  late()
-  t.equal(requests.party(0), bob.id)
-  his.cancelled(0)
-  t.equal(requests.party(LATE_MS - 1), bob.id)
-  t.equal(requests.party(LATE_MS), undefined)
-})
+t.test(
+  'requests of two clients belong to several clients, until one client’s requests are answered',
+  async t => {
+    const [alice, bob] = [session(), session()]
+    const requests = new OwnRequests()
+    const [hers, his] = [requests.on([alice]), requests.on([bob])]
+    hers.began()
+    his.began()
+    t.equal(requests.party(0), 'several')
+    const late = hers.cancelled(0)
+    t.equal(requests.party(LATE_MS - 1), 'several')
+    late()
+    late()
+    t.equal(requests.party(0), bob.id)
+    his.cancelled(0)
+    t.equal(requests.party(LATE_MS - 1), bob.id)
+    t.equal(requests.party(LATE_MS), undefined)
+  },
+)
 
 t.test('with more cancelled requests than are told apart, their parties count as several', async t => {
   const requests = new OwnRequests()

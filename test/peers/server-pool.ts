@@ -33,7 +33,7 @@ const create = () => {
   return { pool, github, forgotten, bounds }
 }
 
-t.test('each principal has a server of its own, and those who prove nothing have none', async t => {
+t.test('each principal has its own server, and anonymous clients have none', async t => {
   const { pool, github } = create()
   const [alice, bob] = [pool.ownedBy(github, 'person alice'), pool.ownedBy(github, 'person bob')]
   t.ok(alice && bob)

@@ -139,7 +139,7 @@ t.test('a connection goes from state to state as it is written', async t => {
   t.equal(new Set(pairs).size, 6 * 6, 'each event is tried in each state')
 })
 
-t.test('failures in a row are counted until somebody is served', async t => {
+t.test('consecutive failures are counted until a client is served', async t => {
   t.same(
     [idle, starting(two), ready(two), ready(NO_PAST), draining, backoff(two, 1), failed(gone)].map(
       failuresOf,

@@ -40,7 +40,7 @@ const create = (sharing: ConnectionSharing, revision: Either = MODERN, otherRevi
 
 t.teardown(() => nobody.close())
 
-t.test('a server that keeps nothing about us is shared by all, whatever is configured', async t => {
+t.test('a stateless server is shared by all, with any configuration', async t => {
   for (const sharing of ['session', 'principal', 'all'] as const) {
     const { fake, server, ann, bob, pass } = create(sharing)
     const connection = server.connectionFor(ann)
@@ -76,7 +76,7 @@ t.test('in one folder clients of both eras meet in the first process that is the
   await server.close()
 })
 
-t.test('clients that come while a server starts for nobody wait for that start', async t => {
+t.test('clients that arrive during a start without clients wait for it', async t => {
   for (const revision of ['2025-11-25', MODERN] as const) {
     const { fake, server, pass } = create('principal', revision)
     const start = server.start()
@@ -94,7 +94,7 @@ t.test('clients that come while a server starts for nobody wait for that start',
   }
 })
 
-t.test('it leaves what started for nobody where the server can do better', async t => {
+t.test('it replaces a speculative connection if the server supports a better one', async t => {
   const { fake, server } = create('principal', MODERN, '2025-11-25')
   const start = server.start()
   const client = new FakeClient(nobody, { principal: 'local', capabilities: CAN_NOTHING })
@@ -110,7 +110,7 @@ t.test('it leaves what started for nobody where the server can do better', async
   await server.close()
 })
 
-t.test('clients that came before it was known keep what they have as long as it lasts', async t => {
+t.test('clients from before detection keep their connection while it lasts', async t => {
   const { fake, server, ann, bob, pass } = create('session')
   const [first, second] = [server.connectionFor(ann), server.connectionFor(bob)]
   t.not(first, second)
@@ -142,39 +142,36 @@ t.test('a client keeps the older connection that it has as long as that lasts', 
   await server.close()
 })
 
-t.test(
-  'when the server becomes an older one, nobody reaches it on the connection of another one',
-  async t => {
-    for (const sharing of ['session', 'principal'] as const) {
-      const { fake, server, ann, bob, pass, becomes } = create(sharing)
-      const connection = server.connectionFor(ann)
-      await connection.open()
-      t.equal(server.connectionFor(bob), connection)
-      becomes('2025-11-25')
-      fake.link.drop()
-      // What was asked for meanwhile was asked for by anybody.
-      const waiting = connection.open().catch((thrown: unknown) => Fault.from(thrown))
-      await settled()
-      t.match(await waiting, { code: 'unavailable', message: /no longer be shared; try again$/ })
-      t.ok(fake.link.isClosed)
-      const bobs = server.connectionFor(bob)
-      t.not(bobs, connection, sharing)
-      await bobs.open()
-      t.equal(server.connectionFor(ann), connection)
-      await pass(2000)
-      t.equal(connection.link?.serverRequests, 'pushed', 'whose it is gets it back')
-      t.same([...connection.clients], [ann])
-      t.same([...bobs.clients], [bob])
-      t.same(
-        fake.greetings.map(({ capabilities }) => capabilities),
-        fake.greetings.map(() => ALL_ABILITIES),
-      )
-      await server.close()
-    }
-  },
-)
+t.test('when the server is downgraded, no client reaches it on a connection of another client', async t => {
+  for (const sharing of ['session', 'principal'] as const) {
+    const { fake, server, ann, bob, pass, becomes } = create(sharing)
+    const connection = server.connectionFor(ann)
+    await connection.open()
+    t.equal(server.connectionFor(bob), connection)
+    becomes('2025-11-25')
+    fake.link.drop()
+    // What was asked for meanwhile was asked for by anybody.
+    const waiting = connection.open().catch((thrown: unknown) => Fault.from(thrown))
+    await settled()
+    t.match(await waiting, { code: 'unavailable', message: /no longer be shared; try again$/ })
+    t.ok(fake.link.isClosed)
+    const bobs = server.connectionFor(bob)
+    t.not(bobs, connection, sharing)
+    await bobs.open()
+    t.equal(server.connectionFor(ann), connection)
+    await pass(2000)
+    t.equal(connection.link?.serverRequests, 'pushed', 'whose it is gets it back')
+    t.same([...connection.clients], [ann])
+    t.same([...bobs.clients], [bob])
+    t.same(
+      fake.greetings.map(({ capabilities }) => capabilities),
+      fake.greetings.map(() => ALL_ABILITIES),
+    )
+    await server.close()
+  }
+})
 
-t.test('when only those who may share it use it, a connection goes on with an older server', async t => {
+t.test('when all its users may share it, a connection continues with an older server', async t => {
   const { fake, server, ann, becomes } = create('session')
   const connection = server.connectionFor(ann)
   await connection.open()

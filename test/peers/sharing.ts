@@ -13,7 +13,7 @@ const sampling = { tools: false, context: false }
 t.teardown(() => router.close())
 
 t.test(
-  'one principal shares with itself what can be asked in the same way, and with nobody else',
+  'one principal shares connections among clients with equal capabilities, and with no other principal',
   async t => {
     const keys = [
       client('ann'),
@@ -42,7 +42,7 @@ t.test(
   },
 )
 
-t.test('sessions share with nobody; all share with all and can be asked nothing', async t => {
+t.test('sessions share no connection; with "all", everyone shares one that answers no questions', async t => {
   const [one, two] = [client('ann', ALL_ABILITIES), client('ann', ALL_ABILITIES)]
   t.not(shareOf('session', one).key, shareOf('session', two).key)
   t.equal(shareOf('session', one).key, shareOf('session', one).key)
@@ -51,7 +51,7 @@ t.test('sessions share with nobody; all share with all and can be asked nothing'
   t.same(shareOf('all', one).capabilities, NO_CAPABILITIES)
 })
 
-t.test('in one folder all clients of a principal share, whatever they can be asked', async t => {
+t.test('in one folder, all clients of a principal share a connection, with any capabilities', async t => {
   const share = (
     principal: string,
     workspace: string | undefined,
@@ -70,7 +70,7 @@ t.test('in one folder all clients of a principal share, whatever they can be ask
   t.equal(new Set([first, ...others].map(({ key }) => key)).size, 5)
 })
 
-t.test('what nobody uses yet is later used by whom it fits', async t => {
+t.test('an unused connection is later given to a client that fits it', async t => {
   t.same(unownedShare('principal'), shareOf('principal', client('local')))
   t.same(unownedShare('all'), shareOf('all', client('local')))
   t.not(unownedShare('session').key, shareOf('session', client('local')).key)

@@ -36,7 +36,7 @@ t.test('a number that is named anywhere, in the sources or in a page, is one of 
   }
 })
 
-t.test('a problem has its words filled in, and those of the case where it has some', async t => {
+t.test('a problem has its placeholders filled in, also in its variants', async t => {
   t.same(problem('D030', { command: 'uvx', server: 'git' }), {
     id: 'D030',
     level: 'error',

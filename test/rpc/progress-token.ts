@@ -9,7 +9,7 @@ import { objects, written } from '../support/arbitraries.js'
 
 const text = (object: JsonText | undefined): string | undefined => object?.toString()
 
-t.test('progress is written under the token of whoever is told, and else as the server wrote it', async t => {
+t.test('progress is written under the token of its receiver, and otherwise unchanged', async t => {
   const rows = [
     ['{"progressToken":1,"progress":57}', '{"progressToken":"mine","progress":57}'],
     [

@@ -200,7 +200,7 @@ t.test('40 planted secrets are nowhere to be read', async t => {
   })
 })
 
-t.test('nor are they where somebody asks in a terminal', async t => {
+t.test('nor are they when a terminal asks for them', async t => {
   const { text } = await plant(t)
   const file = join(t.testdirName, 'mcp.json')
   writeFileSync(file, text)

@@ -92,7 +92,7 @@ t.test('the routes of these tests are all that there are', async t => {
   for (const route of routes) t.ok(known.includes(route), route)
 })
 
-t.test('nobody else is let in on any path, and nothing happens', async t => {
+t.test('no other caller is allowed on any path, and nothing is changed', async t => {
   const { proxy, send, origin, page } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
   const pid = () => proxy.status().servers.find(({ name }) => name === 'a')?.pids[0]
   await until(() => proxy.status().servers[0]?.state === 'ready', 'the server')
@@ -264,7 +264,7 @@ t.test('each error of ours has an id that can be asked about', async t => {
   t.match(await get('why?q=zzzz-1'), { answered: false, causes: [{ words: /another run/ }] })
 })
 
-t.test('why tells of each name what became of it', async t => {
+t.test('why explains every name', async t => {
   const servers = {
     a: {
       ...tiny(),
@@ -321,7 +321,7 @@ t.test('who follows hears first what is, and then what changes', async t => {
   await reading
 })
 
-t.test('who calls a tool hears of its progress, and cancels by leaving', async t => {
+t.test('a client that calls a tool gets its progress, and cancels by disconnecting', async t => {
   const { follow, get, post } = await setUp(t, { raw: rawServer() })
   const body = JSON.stringify({ name: 'raw__progress', arguments: { values: [1, 2], tag: 'read' } })
   const call = await follow('call', { method: 'POST', body })
@@ -342,7 +342,7 @@ t.test('who calls a tool hears of its progress, and cancels by leaving', async t
   t.equal(wrong.response.status, 400)
 })
 
-t.test('of errors only new ones are told, and of the log as many lines as somebody wants', async t => {
+t.test('only new errors are streamed, and as many log lines as requested', async t => {
   const { follow, post, get } = await setUp(t, { a: { ...tiny(), start: 'eager' } })
   await post('call', { name: 'a__nobody' })
   const { errors } = await get('errors')

@@ -68,7 +68,7 @@ t.test('clients that come at once share one daemon, also where one was killed', 
   for (let round = 0; round < ROUNDS + 1; round++) await crowd(t, file)
 })
 
-t.test('a lock that nobody holds is in nobody’s way', async t => {
+t.test('a stale lock does not block a start', async t => {
   const file = configured(t)
   const { lock } = placeFor(file)
   preparePlace(placeFor(file))
@@ -313,7 +313,7 @@ t.test('the private socket is closed to other users', { skip: canBeOthers }, asy
   t.match(await runHere(t, 'daemon', 'stop', '--config', file), { code: 0 })
 })
 
-t.test('daemon starts, tells of itself, restarts and stops', async t => {
+t.test('daemon starts, shows its status, restarts and stops', async t => {
   const file = configured(t)
   const run = (...words: string[]) => runHere(t, 'daemon', ...words, '--config', file)
   t.match(await run('status'), { code: 1, out: /does not run/ })
@@ -374,7 +374,7 @@ t.test('a new host name does not start another daemon', { skip: asRoot }, async 
   else t.equal(done.stdout, out)
 })
 
-t.test('a user whom the user database does not know has a daemon', { skip: asRoot }, async t => {
+t.test('a user missing from the user database has a daemon', { skip: asRoot }, async t => {
   const file = configured(t)
   const folder = mkdtempSync(join(tmpdir(), 'mcp-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -452,7 +452,7 @@ t.test('start and restart point at the mistake in a broken configuration', async
   t.match(await run('start'), { code: 3, err: /mcp\.json:2:17: error: [\s\S]*D011/ })
 })
 
-t.test('a daemon that nobody needs ends, and one that is to be kept does not', async t => {
+t.test('an unused daemon ends, and one started with --keep does not', async t => {
   const file = configured(t, waiting(), { daemon: { idle: '300ms' } })
   const { socket } = placeFor(file)
   const client = new ShimClient(t, file)

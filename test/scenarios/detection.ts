@@ -108,7 +108,7 @@ t.test('a program that is said to be an old one is not asked', async t => {
 })
 
 t.test(
-  'a program that is said to be a new one, and is not, cannot be reached, and the message says why',
+  'a program configured as modern that is not cannot be reached, with the cause in the message',
   async t => {
     const file = notesFile(t)
     const refuse = `console.log(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } }))`

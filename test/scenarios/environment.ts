@@ -99,7 +99,7 @@ t.test('a server that waits for a variable starts when a client brings it (D020)
   await Promise.all([first.leave(), second.leave()])
 })
 
-t.test('what clients bring is bounded, and nothing is taken that nobody asked for', SKIP, async t => {
+t.test('variables of clients are bounded, and only requested ones are accepted', SKIP, async t => {
   const file = configured(t, keyed({ a: '${A}', b: '${B}' }))
   loginShell(t, file, '')
   const client = new ShimClient(t, file)

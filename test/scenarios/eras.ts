@@ -120,7 +120,7 @@ t.test('ten servers of both eras, behind clients of both eras at once', async t 
     t.same(new Set(await Promise.all(waits.map(({ ended }) => ended))), new Set(['stopped']))
   })
 
-  await t.test('an update reaches each of its subscribers once, and nobody else', async t => {
+  await t.test('an update reaches each of its subscribers once, and no other client', async t => {
     const subscribed: readonly (readonly [Connected, readonly string[]])[] = [
       [legacy, ['la', 'lc', 'ma', 'me']],
       [oldest, ['ld', 'ma']],

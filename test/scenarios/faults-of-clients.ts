@@ -437,6 +437,6 @@ const DEEDS: Readonly<Record<string, Attack>> = {
   },
 }
 
-t.test('clients that send nonsense are told so, and trouble nobody', t => attacked(t, MESSAGES))
+t.test('clients that send nonsense get errors, and affect no other client', t => attacked(t, MESSAGES))
 
-t.test('clients that do what they should not cost themselves, and nobody else', t => attacked(t, DEEDS))
+t.test('clients that violate the protocol harm only themselves', t => attacked(t, DEEDS))

@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('what servers start in sessions of their own ends with the proxy', { skip }, async t => {
+t.test('processes that servers start in their own sessions end with the proxy', { skip }, async t => {
   const daemon = await startDaemon(t, { detacher: hostile('detaches-a-grandchild') })
   const client = new RawClient(daemon.url)
   await client.initialize()
@@ -137,7 +137,7 @@ t.test('who runs out of file descriptors refuses what is new, and recovers', { s
   t.equal(await running.exited, 0)
 })
 
-t.test('nobody finds anything of ours in the process table that should be secret', { skip }, async t => {
+t.test('the process table contains no secrets of the proxy', { skip }, async t => {
   const daemon = await startDaemon(t, { good: { ...rawServer(), env: { TOKEN: 'hunter2hunter2' } } })
   const client = new RawClient(daemon.url)
   await client.initialize()

@@ -161,7 +161,7 @@ const together = async (
 const GROUPS = 4
 for (let group = 0; group < GROUPS; group += 1) {
   const members = Object.entries(FAULTS).filter((_, index) => index % GROUPS === group)
-  t.test(`programs that misbehave cost themselves, and nobody else: part ${group + 1}`, async t => {
+  t.test(`misbehaving programs harm only themselves: part ${group + 1}`, async t => {
     await together(t, Object.fromEntries(members), child)
   })
 }
@@ -209,7 +209,7 @@ const REMOTE: Readonly<Record<string, Fault>> = {
   'floods-events': { bad: right },
 }
 
-t.test('servers elsewhere that misbehave cost themselves, and nobody else', async t => {
+t.test('misbehaving remote servers harm only themselves', async t => {
   const remote = await startHostileRemote(t)
   const headers = { Authorization: 'Bearer hunter2hunter2' }
   await together(t, REMOTE, name => ({ type: 'http', url: remote.url(name), headers }))

@@ -485,13 +485,13 @@ const FRAMES: Readonly<Record<string, Attack>> = {
   },
 }
 
-t.test('what is wrong with the head of a request is answered, and troubles nobody', t => attacked(t, HEADS))
+t.test('invalid request heads get an error, and affect no other client', t => attacked(t, HEADS))
 
-t.test('bodies that are too long, too slow or not what they say trouble nobody', t => attacked(t, BODIES))
+t.test('bodies that are too long, too slow or malformed affect no other client', t => attacked(t, BODIES))
 
-t.test('WebSockets and event streams that are abused trouble nobody', t => attacked(t, FRAMES))
+t.test('abused WebSockets and event streams affect no other client', t => attacked(t, FRAMES))
 
-t.test('who says its words too slowly is hung up on, and nobody waits for it', async t => {
+t.test('a client that sends too slowly is disconnected, and delays no other client', async t => {
   const limits = { headersTime: '1s', requestTime: '2s' }
   await attacked(
     t,
@@ -521,7 +521,7 @@ t.test('who says its words too slowly is hung up on, and nobody waits for it', a
   )
 })
 
-t.test('clients of a socket that send nonsense, or half of it, trouble nobody', async t => {
+t.test('socket clients that send nonsense, or half of it, affect no other client', async t => {
   const path = socketFile(t)
   const running = startBin(t, [
     'serve',

@@ -92,7 +92,7 @@ t.test('a program that was met before is introduced and listed without being sta
   await ended(proxy)
 })
 
-t.test('another version of a program is started, and told of what it lists', async t => {
+t.test('a new version of a program is started, and its lists are compared', async t => {
   const program = join(t.testdirName, 'server.mjs')
   const file = configFile(t, { one: { command: process.execPath, args: [program] } })
   copyFileSync(TINY, program)

@@ -42,7 +42,7 @@ const setUp = async (t: Test, entry: object = {}) => {
   return { server, config, run, logIn, call, refreshes, registered }
 }
 
-t.test('a server that wants a login says how to sign in, and works from then on', async t => {
+t.test('a server that requires a login names the command, and works after it', async t => {
   const { server, run, logIn, call } = await setUp(t)
   t.match((await run('list')).out, /linear +needs-auth .*run `mcp-proxy auth login linear`/)
   t.match(await call(), { code: 4, err: /Server linear needs a login: run `mcp-proxy auth login linear`/ })
@@ -436,7 +436,7 @@ t.test('one redirect with the right state is taken, others are not', async t => 
   t.equal(await login.exited, 0)
 })
 
-t.test('a login that nobody finishes ends', async t => {
+t.test('a login that is not completed ends', async t => {
   const { config } = await setUp(t)
   const login = startBin(t, [
     'auth',
@@ -453,7 +453,7 @@ t.test('a login that nobody finishes ends', async t => {
   t.same(files(), [])
 })
 
-t.test('where a token is configured there is no login, and its refusal says so', async t => {
+t.test('with a configured token there is no login, and its refusal is reported', async t => {
   const { server, call } = await setUp(t, { headers: { Authorization: 'Bearer mine' } })
   t.match(await call(), {
     code: 4,
@@ -541,7 +541,7 @@ t.test('a server that names the authorization server of another gets no token of
   t.notOk([tokens.access, tokens.refresh].some(secret => told.includes(secret)))
 })
 
-t.test('a registration that was forgotten there is made anew, once', async t => {
+t.test('a registration that the authorization server no longer knows is repeated once', async t => {
   const { server, logIn, registered } = await setUp(t)
   await logIn()
   const before = registered().length
@@ -599,7 +599,7 @@ t.test('the redirect URI is the one that was registered in the end', async t => 
   t.equal(new Set(registered()).size, registered().length, 'it is used again')
 })
 
-t.test('words that come with the name of somebody else are not shown', async t => {
+t.test('error texts under another issuer’s name are not shown', async t => {
   const { server, logIn } = await setUp(t)
   server.answers.set('/authorize', ({ query }) => {
     const back = new URL(query.get('redirect_uri') ?? '')
@@ -641,7 +641,7 @@ t.test('what a server lacks is a state of its own, and the proxy is ready withou
   t.match(await (await fetch(new URL('/status', url))).text(), /"needs-auth"/)
 })
 
-t.test('what a server says of its authorization server leads to no private address', async t => {
+t.test('metadata of a server cannot lead to a private address', async t => {
   const { server, logIn } = await setUp(t)
   for (const issuer of ['https://10.0.0.1', 'https://[::ffff:169.254.169.254]', 'https://[fd00::1]/t']) {
     server.resourceMetadata = { authorization_servers: [issuer] }
@@ -652,7 +652,7 @@ t.test('what a server says of its authorization server leads to no private addre
   t.same(files(), [])
 })
 
-t.test('a kill while tokens are renewed holds nobody up, and costs no more than a login', async t => {
+t.test('a kill during a token refresh blocks no other process, and costs at most a login', async t => {
   const { server, config, logIn, call, refreshes } = await setUp(t)
   await logIn()
   const kept = record()
@@ -685,7 +685,7 @@ t.test('a kill while tokens are renewed holds nobody up, and costs no more than 
   t.match(await call(), { code: 0 })
 })
 
-t.test('a life of 0, of text, or of nothing, is no reason to ask for ever', async t => {
+t.test('a lifetime of 0, of text, or a missing one does not cause endless refreshes', async t => {
   const { server, logIn, call, refreshes } = await setUp(t)
   for (const [expiresIn, expected] of [
     [0, 1],

@@ -76,7 +76,7 @@ function rawServerFile(): string {
   return (rawServer() as { args: string[] }).args[0] ?? ''
 }
 
-t.test('a stderr that nobody reads stops neither calls nor the end', async t => {
+t.test('an unread stderr blocks neither calls nor shutdown', async t => {
   const more = { log: { level: 'debug' }, audit: 'stderr', drain: '1s' }
   // Many hosts give us a pipe and never read it.
   const loud = noisy(20, 2000)
@@ -90,37 +90,33 @@ t.test('a stderr that nobody reads stops neither calls nor the end', async t => 
   t.equal(await proxy.exited, codeOnSignal('SIGTERM'))
 })
 
-t.test(
-  'a terminal that somebody has stopped with Ctrl-S stops nobody else',
-  { skip: skipWithout.script },
-  async t => {
-    const file = configFile(t, { a: rawServer(), n1: noisy(10, 200) }, { log: { level: 'debug' } })
-    const command = [process.execPath, BIN, 'serve', '--config', file, '--port', '0']
-    // Without `exec`, a shell that stays in front of it may die of the Ctrl-C in its place.
-    const line = `exec ${command.map(word => `'${word}'`).join(' ')}`
-    const terminal = spawn('script', ['-qfec', line, '/dev/null'], OWN_GROUP)
-    endWith(t, terminal)
-    let shown = ''
-    terminal.stdout.on('data', chunk => {
-      shown += String(chunk)
-    })
-    const address = /listening on (http\S+\/mcp)/
-    await until(() => address.test(shown), 'the proxy')
-    const client = await introduced(address.exec(shown)?.[1] ?? '')
-    terminal.stdin.write('\x13')
-    // What still arrives when it has stopped was on its way.
-    let seen = -1
-    await until(async () => {
-      const isStill = seen === shown.length
-      seen = shown.length
-      await new Promise(resolve => setTimeout(resolve, 300))
-      return isStill
-    }, 'the stop')
-    for (let id = 1; id <= 100; id += 1) t.equal(await echoed(client, id), `{"n":${id}}`)
-    terminal.stdin.write('\x03')
-    t.equal((await once(terminal, 'exit'))[0], 0)
-  },
-)
+t.test('a terminal stopped with Ctrl-S blocks nothing else', { skip: skipWithout.script }, async t => {
+  const file = configFile(t, { a: rawServer(), n1: noisy(10, 200) }, { log: { level: 'debug' } })
+  const command = [process.execPath, BIN, 'serve', '--config', file, '--port', '0']
+  // Without `exec`, a shell that stays in front of it may die of the Ctrl-C in its place.
+  const line = `exec ${command.map(word => `'${word}'`).join(' ')}`
+  const terminal = spawn('script', ['-qfec', line, '/dev/null'], OWN_GROUP)
+  endWith(t, terminal)
+  let shown = ''
+  terminal.stdout.on('data', chunk => {
+    shown += String(chunk)
+  })
+  const address = /listening on (http\S+\/mcp)/
+  await until(() => address.test(shown), 'the proxy')
+  const client = await introduced(address.exec(shown)?.[1] ?? '')
+  terminal.stdin.write('\x13')
+  // What still arrives when it has stopped was on its way.
+  let seen = -1
+  await until(async () => {
+    const isStill = seen === shown.length
+    seen = shown.length
+    await new Promise(resolve => setTimeout(resolve, 300))
+    return isStill
+  }, 'the stop')
+  for (let id = 1; id <= 100; id += 1) t.equal(await echoed(client, id), `{"n":${id}}`)
+  terminal.stdin.write('\x03')
+  t.equal((await once(terminal, 'exit'))[0], 0)
+})
 
 t.test(
   'a stderr that is closed, or a disk that is full, costs lines and nothing else',
@@ -184,7 +180,7 @@ t.test(
 )
 
 t.test(
-  'a proxy that stood still for a while hears what was said meanwhile before it gives anybody up',
+  'after a standstill, the proxy reads waiting messages before it gives up on a peer',
   { skip: skipWithout.signals },
   async t => {
     const late = {

@@ -61,7 +61,7 @@ t.test('every family is there in both formats, before anything has happened', as
   t.match(zipped.text, 'mcp_proxy_ready 1\n')
 })
 
-t.test('garbage is counted, whatever is wrong with it and whichever way it came', async t => {
+t.test('malformed input is counted, of every kind and transport', async t => {
   const { proxy, url, read } = await setUp(t, { a: tiny() })
   const post = (path: string, body: string, type = 'application/json') =>
     fetch(new URL(path, url), {
@@ -119,7 +119,7 @@ t.test('the requests add up, however they ended', async t => {
   t.equal(valueOf(found, 'mcp_proxy_server_starts_total', { server: 'a', result: 'ok' }), 1)
 })
 
-t.test('so do those that were cancelled or took too long, and each of a batch', async t => {
+t.test('cancelled and timed-out calls are counted too, and each of a batch', async t => {
   const { url, read } = await setUp(t, {
     a: rawServer(),
     slow: { ...rawServer(), timeouts: { call: '300ms' } },
@@ -187,7 +187,7 @@ t.test('an address of their own serves the metrics and nothing else', async t =>
   t.equal((await ask('/mcp')).status, 404)
 })
 
-t.test('with a token only who has it may read, by whatever name', async t => {
+t.test('a token is required to read metrics, for every host name', async t => {
   const { proxy } = await setUp(
     t,
     { a: tiny() },
@@ -201,7 +201,7 @@ t.test('with a token only who has it may read, by whatever name', async t => {
   t.equal(await ask({ authorization: 'Bearer a-token-of-metrics' }), 200)
 })
 
-t.test('what others could read without a token is not served', async t => {
+t.test('metrics that others could read without a token are not served', async t => {
   const { proxy } = await setUp(t, { a: tiny() }, { metrics: { listen: '0.0.0.0:0' } })
   await t.rejects(proxy.listenMetrics(), { code: 'invalid-params', message: /metrics\.token/ })
 })

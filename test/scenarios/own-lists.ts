@@ -73,7 +73,7 @@ const startHttp = async (t: Test): Promise<string> => {
 }
 
 for (const kind of ['stdio', 'http'] as const) {
-  t.test(`what a session finds at a server over ${kind} is there for it, and for nobody else`, async t => {
+  t.test(`the items that a session finds at a server over ${kind} are visible to it alone`, async t => {
     const entry =
       kind === 'http'
         ? { url: await startHttp(t) }
@@ -119,24 +119,21 @@ const directly = async (capabilities: ClientCapabilities): Promise<string[]> => 
   return tools.map(name => `e__${name}`)
 }
 
-t.test(
-  'clients of server-everything see what they see without a proxy, in whatever order they come',
-  async t => {
-    const able: ClientCapabilities = { roots: { listChanged: true }, sampling: {}, elicitation: {} }
-    const kinds = [{}, able, { sampling: {} }]
-    const expected = await Promise.all(kinds.map(directly))
-    t.ok(new Set(expected.map(({ length }) => length)).size > 1, 'they are not the same')
-    for (const order of [
-      [0, 1, 2],
-      [1, 2, 0],
-    ]) {
-      const proxy = startProxy(t, { e: { command: process.execPath, args: [EVERYTHING] } })
-      const { url } = await proxy.listen({ port: 0 })
-      for (const index of order) {
-        const client = await connect(t, url, kinds[index])
-        t.same(await client.toolsOnceThere(expected[index]?.length ?? 0), expected[index])
-      }
-      await proxy.close()
+t.test('clients of server-everything see the same as without a proxy, in any order of arrival', async t => {
+  const able: ClientCapabilities = { roots: { listChanged: true }, sampling: {}, elicitation: {} }
+  const kinds = [{}, able, { sampling: {} }]
+  const expected = await Promise.all(kinds.map(directly))
+  t.ok(new Set(expected.map(({ length }) => length)).size > 1, 'they are not the same')
+  for (const order of [
+    [0, 1, 2],
+    [1, 2, 0],
+  ]) {
+    const proxy = startProxy(t, { e: { command: process.execPath, args: [EVERYTHING] } })
+    const { url } = await proxy.listen({ port: 0 })
+    for (const index of order) {
+      const client = await connect(t, url, kinds[index])
+      t.same(await client.toolsOnceThere(expected[index]?.length ?? 0), expected[index])
     }
-  },
-)
+    await proxy.close()
+  }
+})

@@ -139,7 +139,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     t.pass('the page shows it')
   })
 
-  await t.test('a call is seen while it is under way, and when it is over', async t => {
+  await t.test('a call is visible while it is in flight, and after it has ended', async t => {
     await open(page, 'calls')
     const client = new RawClient(url)
     await client.initialize()
@@ -193,7 +193,7 @@ t.test('the page, in a browser', { skip: lacksBrowser, timeout: 300_000 }, async
     t.match(await page.locator('.result').innerText(), /ok.*\{\}/s)
   })
 
-  await t.test('what is typed stays, whatever is drawn meanwhile', async t => {
+  await t.test('typed text stays when the page is updated', async t => {
     const filter = page.locator('#filter')
     await open(page, 'tools')
     await filter.waitFor()

@@ -50,7 +50,7 @@ t.test('while a server waits for an answer, its questions may be about that call
   t.match(wishOf(second).inputRequests, { '1-1': { params: { message: 'Meal?' } } })
 })
 
-t.test('on the stream of a call there is no doubt', async t => {
+t.test('a question on the stream of a call belongs to that call', async t => {
   const { world, server, client } = await withReturned()
   const [first, second] = [client.call(...REQUESTS[0]), client.call(...REQUESTS[0])]
   server.link.ask(FORM, ASK, server.got('tools/call')[0])
@@ -66,7 +66,7 @@ t.test('two clients that call at the same time are both left alone', async t => 
   t.match(server.link.ask(FORM, ASK).answered, { code: -32602, message: /^No single client request/ })
 })
 
-t.test('outside a request that can be answered with a question nobody is asked', async t => {
+t.test('outside a request that can return a question, no client is asked', async t => {
   const { world, server, client } = await withReturned({ capabilities: { completions: true } })
   t.match(server.link.ask(FORM, ASK).answered, NOBODY)
   const ref = { type: 'ref/prompt', name: 'a__p' }
@@ -242,31 +242,28 @@ t.test('progress and log lines go to the request that is open, if it wants them'
 
 // ── connections ──
 
-t.test(
-  'a server that waits for the answer of a client that left is kept until nobody waits any more',
-  async t => {
-    for (const sharing of ['session', 'principal'] as const) {
-      const { world, server, client } = await withReturned({ options: { sharing } })
-      const call = client.call(...REQUESTS[0])
-      server.link.ask(FORM, ASK)
-      await world.pass(10)
-      client.isGone = true
-      world.router.left(client)
-      await world.pass(590_000, 10_000)
-      t.notOk(server.link.isClosed, sharing)
-      const later = await world.client({ revision: '2026-07-28' })
-      const retry = again(call, { '1-1': ACCEPT }, { client: later })
-      const request = server.got('tools/call')[0]
-      await world.pass(20_000, 10_000)
-      t.same(request?.cancels, [])
-      request?.answer()
-      t.same(retry.ended, { result: DONE })
-      const [first] = server.links
-      await world.pass(sharing === 'session' ? 10_000 : 1_000_000, 10_000)
-      t.ok(first?.isClosed, `${sharing}: and no longer`)
-    }
-  },
-)
+t.test('a server that waits for the answer of a disconnected client is kept until the wait ends', async t => {
+  for (const sharing of ['session', 'principal'] as const) {
+    const { world, server, client } = await withReturned({ options: { sharing } })
+    const call = client.call(...REQUESTS[0])
+    server.link.ask(FORM, ASK)
+    await world.pass(10)
+    client.isGone = true
+    world.router.left(client)
+    await world.pass(590_000, 10_000)
+    t.notOk(server.link.isClosed, sharing)
+    const later = await world.client({ revision: '2026-07-28' })
+    const retry = again(call, { '1-1': ACCEPT }, { client: later })
+    const request = server.got('tools/call')[0]
+    await world.pass(20_000, 10_000)
+    t.same(request?.cancels, [])
+    request?.answer()
+    t.same(retry.ended, { result: DONE })
+    const [first] = server.links
+    await world.pass(sharing === 'session' ? 10_000 : 1_000_000, 10_000)
+    t.ok(first?.isClosed, `${sharing}: and no longer`)
+  }
+})
 
 t.test('a session that rests keeps no server that only it uses, as before', async t => {
   const world = new World({ a: { tools: [tool('x')], options: { sharing: 'session' } } })

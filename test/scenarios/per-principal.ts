@@ -148,7 +148,7 @@ t.test('each principal has a login, lists, answers and files of its own', async 
   t.same(leaks(), [])
 })
 
-t.test('each client hears of the page in its own way', async t => {
+t.test('each client is notified of the sign-in page in its own way', async t => {
   const { open, call, names, post, signIn, github, proxy } = await setUp(t)
   const able = await open(ALICE, URL_MODE)
   const { error } = await call(able, 'github__sign_in')
@@ -244,7 +244,7 @@ t.test('the client that was shown the page is told when that is complete, and no
   t.notMatch(others, 'elicitation/complete')
 })
 
-t.test('nobody else can use a link, in any way', async t => {
+t.test('a link is useless to other users, in any way', async t => {
   const { open, call, browser, atGithub, github, origin } = await setUp(t)
   const [alice, bob] = [await open(ALICE), await open(BOB)]
   const link = linkIn(textOf(await call(alice, 'github__sign_in')))
@@ -319,15 +319,18 @@ t.test('an answer of one issuer is never sent to the token endpoint of another',
   t.match((await atGithub(browser, atHostile.away, 'zelda')).text, /You are signed in to hostile/)
 })
 
-t.test('a page for an issuer that names itself in its answers has no warning about its host', async t => {
-  const { open, call, browser, github } = await setUp(t)
-  github.metadata = { authorization_response_iss_parameter_supported: true }
-  const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
-  const one = browser()
-  const known = await one.press(await one.open(link), 'token', { token: ALICE })
-  t.match(known.text, 'You sign in at')
-  t.notMatch(known.text, 'next page must be')
-})
+t.test(
+  'a page for an issuer that identifies itself in its answers has no warning about its host',
+  async t => {
+    const { open, call, browser, github } = await setUp(t)
+    github.metadata = { authorization_response_iss_parameter_supported: true }
+    const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
+    const one = browser()
+    const known = await one.press(await one.open(link), 'token', { token: ALICE })
+    t.match(known.text, 'You sign in at')
+    t.notMatch(known.text, 'next page must be')
+  },
+)
 
 t.test('a form that another page sent does nothing, and no page can be framed, kept or leaked', async t => {
   const { open, call, browser, github, ask } = await setUp(t)
@@ -364,7 +367,7 @@ t.test('a form that another page sent does nothing, and no page can be framed, k
   t.match((await hers.open(link)).text, /Nothing was done/)
 })
 
-t.test('a login that fails says why on our page, keeps nothing, and can be tried again', async t => {
+t.test('a failed login shows the cause on our page, keeps nothing, and can be repeated', async t => {
   const { open, call, browser, atGithub, github } = await setUp(t)
   const link = linkIn(textOf(await call(await open(ALICE), 'github__sign_in')))
   const hers = browser()
@@ -499,7 +502,7 @@ t.test('the command line signs local programs in, and shows and ends those login
   t.match((await run('auth', 'status', '--all')).out, /github +person alice +ok/)
 })
 
-t.test('whoever is taken out of the configuration, or his last token, loses his logins', async t => {
+t.test('a user who is removed from the configuration, or loses the last token, loses all logins', async t => {
   const { open, call, signIn, github, proxy } = await setUp(t)
   for (const [token, account] of [
     [ALICE, 'zelda'],
@@ -709,7 +712,7 @@ t.test('an authorization server that reads our document needs no registration', 
 })
 
 t.test(
-  'limits.principalsPerServer: whoever is not here makes room, else the server is not there',
+  'limits.principalsPerServer: an absent principal makes room, otherwise the server is not shown',
   async t => {
     const { open, call, names, signIn, github, proxy, ask } = await setUp(t, {
       more: { limits: { principalsPerServer: 1 } },

@@ -113,7 +113,7 @@ t.test(
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   t.test(
-    `${signal} answers what is under way, ends the servers and exits with 0`,
+    `${signal} finishes requests in flight, ends the servers and exits with 0`,
     { skip: skipWithout.signals },
     async t => {
       const proxy = await serve(t, { raw: rawServer() }, { drain: '100ms' })
@@ -131,7 +131,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 t.test(
-  'who is in may finish when the proxy is asked to end, and nobody else is let in',
+  'during shutdown, calls in flight may finish, and new ones are refused',
   { skip: skipWithout.signals },
   async t => {
     const proxy = await serve(t, { raw: rawServer() }, { drain: '1m' })
@@ -197,7 +197,7 @@ t.test('a client on stdio that is killed takes everything with it', async t => {
   await until(() => !isRunning(pid), 'the end of the server')
 })
 
-t.test('a client that vanishes leaves its own server to its session, and troubles nobody', async t => {
+t.test('a client that vanishes releases its server to its session, and affects no other client', async t => {
   const proxy = startProxy(t, { mine: { ...rawServer(), sharing: 'session' }, all: rawServer() })
   const { url } = await proxy.listen({ port: 0 })
   const gone = await introduced(url)
@@ -390,7 +390,7 @@ const bridged = async (t: Test, port: string, first: string): Promise<{ running:
 }
 
 for (const kind of ['http', 'sse', 'ws'] as const) {
-  t.test(`a restart of a server over ${kind} costs the calls under way, and nothing else`, async t => {
+  t.test(`a restart of a server over ${kind} costs only the calls in flight`, async t => {
     const { running, url } = await bridged(t, '0', kind)
     const proxy = startProxy(t, { far: { url, type: kind } })
     const client = await introduced((await proxy.listen({ port: 0 })).url)
@@ -421,7 +421,7 @@ for (const kind of ['http', 'sse', 'ws'] as const) {
   })
 }
 
-t.test('sick servers keep no client from the others, and say what is wrong', async t => {
+t.test('failing servers do not block the others, and report their problems', async t => {
   const proxy = await serve(
     t,
     {

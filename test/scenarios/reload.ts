@@ -103,38 +103,35 @@ const pidsFor = async (client: RawClient, ...names: readonly string[]): Promise<
 const textOf = (answer: Awaited<ReturnType<RawClient['post']>>): string =>
   String(answer.last.message.result?.content?.[0]?.text)
 
-t.test(
-  'a file that is broken, gone or a folder changes nothing, and it is said what is wrong with it',
-  async t => {
-    const proxy = await follow(t, { a: eager(), b: eager() })
-    const client = await proxy.client()
-    const before = await pidsFor(client, 'a', 'b')
-    const { file } = proxy
-    const text = readFileSync(file, 'utf8')
-    const bad = { b: { ...eager(), env: { X: '${}' } } }
-    const table: readonly (readonly [string, () => void, RegExp])[] = [
-      ['a half', () => writeFileSync(file, text.slice(0, 40)), /mcp\.json:1:\d+: error: expected/],
-      ['nothing', () => writeFileSync(file, ''), /mcp\.json.*: error: /],
-      ['no list of servers', () => writeFileSync(file, '{}'), /the key .+ is missing/],
-      ['a bad entry beside a new one', () => proxy.write({ ...bad, c: eager() }), /invalid variable after/],
-      ['no file', () => unlinkSync(file), /there is no such file/],
-      ['a folder', () => mkdirSync(file), /this is a folder/],
-    ]
-    for (const [what, work, words] of table) {
-      const last = await proxy.after(what, work)
-      t.equal(last.result, 'refused', what)
-      if (last.result === 'refused') t.match(last.problems[0], words)
-      await until(() => words.test(proxy.running.err), `${what} in the log`)
-      t.same(await pidsFor(client, 'a', 'b'), before)
-      t.equal(textOf(await client.call(1, 'b__echo', '{"still":"there"}')), '{"still":"there"}')
-    }
-    rmdirSync(file)
-    const last = await proxy.after('the file is back', () => writeFileSync(file, text))
-    t.match(last, { result: 'ok', added: [], removed: [], replaced: [] })
+t.test('a broken or missing file, or a folder, changes nothing, and the problem is reported', async t => {
+  const proxy = await follow(t, { a: eager(), b: eager() })
+  const client = await proxy.client()
+  const before = await pidsFor(client, 'a', 'b')
+  const { file } = proxy
+  const text = readFileSync(file, 'utf8')
+  const bad = { b: { ...eager(), env: { X: '${}' } } }
+  const table: readonly (readonly [string, () => void, RegExp])[] = [
+    ['a half', () => writeFileSync(file, text.slice(0, 40)), /mcp\.json:1:\d+: error: expected/],
+    ['nothing', () => writeFileSync(file, ''), /mcp\.json.*: error: /],
+    ['no list of servers', () => writeFileSync(file, '{}'), /the key .+ is missing/],
+    ['a bad entry beside a new one', () => proxy.write({ ...bad, c: eager() }), /invalid variable after/],
+    ['no file', () => unlinkSync(file), /there is no such file/],
+    ['a folder', () => mkdirSync(file), /this is a folder/],
+  ]
+  for (const [what, work, words] of table) {
+    const last = await proxy.after(what, work)
+    t.equal(last.result, 'refused', what)
+    if (last.result === 'refused') t.match(last.problems[0], words)
+    await until(() => words.test(proxy.running.err), `${what} in the log`)
     t.same(await pidsFor(client, 'a', 'b'), before)
-    t.equal((await proxy.status()).config?.generation, 1)
-  },
-)
+    t.equal(textOf(await client.call(1, 'b__echo', '{"still":"there"}')), '{"still":"there"}')
+  }
+  rmdirSync(file)
+  const last = await proxy.after('the file is back', () => writeFileSync(file, text))
+  t.match(last, { result: 'ok', added: [], removed: [], replaced: [] })
+  t.same(await pidsFor(client, 'a', 'b'), before)
+  t.equal((await proxy.status()).config?.generation, 1)
+})
 
 t.test('the last server is disabled or removed while clients are served, and one is added later', async t => {
   const proxy = await follow(t, { a: eager() })
@@ -297,7 +294,7 @@ t.test(
   },
 )
 
-t.test('a client on stdio keeps its proxy, and hears of new tools', async t => {
+t.test('a client on stdio keeps its proxy, and is notified of new tools', async t => {
   const file = configFile(t, { a: rawServer() })
   const proxy = startBin(t, ['stdio', '--config', file])
   proxy.send(INITIALIZE, { method: 'notifications/initialized' })

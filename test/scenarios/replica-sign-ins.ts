@@ -87,7 +87,7 @@ t.test('people sign in, and clients get tokens, over any replica', { skip: noRed
     }
 })
 
-t.test('somebody signs in at a server on pages of any replica', { skip: noRedis }, async t => {
+t.test('a user signs in at a server on the pages of any replica', { skip: noRedis }, async t => {
   const { balancer, browser, github } = await setUp(t)
   const post = (body: object, more: Readonly<Record<string, string>> = {}): Promise<Response> =>
     fetch(balancer.url, {

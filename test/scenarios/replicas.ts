@@ -117,7 +117,7 @@ t.test(
       t.ok(message)
     })
 
-    await t.test('nobody else gets in with the id, and an id that nobody made is refused', async t => {
+    await t.test('other users cannot use the id, and a forged id is refused', async t => {
       const other = client()
       other.session = `${raw.session?.slice(0, -2)}AA`
       for (let n = 0; n < 3; n += 1) t.equal((await other.request('ping')).status, 404)
@@ -135,7 +135,7 @@ t.test(
         t.equal(dump.includes(word), false, word)
     })
 
-    await t.test('it is over for all when the client says so', async t => {
+    await t.test('it ends on all replicas when the client ends it', async t => {
       t.equal(await raw.end(), 200)
       const after = client()
       after.session = raw.session
@@ -176,7 +176,7 @@ t.test('a client goes on when the replica that has its session is killed', { ski
   const heir = await owner()
   t.match(await status(heir), { sessions: 1, adoptions: { record: 1 } })
 
-  await t.test('a stream that it had goes on with what may have changed', async t => {
+  await t.test('its stream continues with the lists that may have changed', async t => {
     const [, id = ''] = /^id: (.*)$/m.exec(abroad.text()) ?? []
     t.match(id, /^1-\d+\.\d+$/)
     const again = await opened(balancer.url, raw.session ?? '', id)
@@ -226,49 +226,44 @@ t.test('what runs goes on without the engine, and it is told', { skip: noRedis }
   for (let n = 0; n < 6; n += 1) t.equal((await raw.call(n, 's__echo')).status, 200)
 })
 
-t.test(
-  'nobody notices that all replicas are started anew, one after the other',
-  { skip: noRedis },
-  async t => {
-    const { all, redis, balancer, client, owner } = await startReplicas(t, { drain: '8s' }, '4s')
-    const clients = await Promise.all(
-      [1, 2, 3].map(async () => {
-        const raw = client()
-        await raw.initialize()
-        return raw
-      }),
-    )
-    await until(() => redis.ask('keys', '*:s:*').trim().split('\n').length === 3, 'three records')
-    const leaving = await owner()
-    const [raw] = clients
-    if (raw === undefined) throw new Error('no client')
-    const ready = async (): Promise<Response> => await fetch(new URL('/readyz', leaving.url))
-    let isOver = false
-    const stopped = leaving.stop().finally(() => {
-      isOver = true
-    })
-    await until(async () => (await ready()).status === 503, 'a replica that is not ready')
-    t.equal((await ready()).headers.get('connection'), 'close', 'connections to it are not kept')
+t.test('a rolling restart of all replicas is invisible to clients', { skip: noRedis }, async t => {
+  const { all, redis, balancer, client, owner } = await startReplicas(t, { drain: '8s' }, '4s')
+  const clients = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const raw = client()
+      await raw.initialize()
+      return raw
+    }),
+  )
+  await until(() => redis.ask('keys', '*:s:*').trim().split('\n').length === 3, 'three records')
+  const leaving = await owner()
+  const [raw] = clients
+  if (raw === undefined) throw new Error('no client')
+  const ready = async (): Promise<Response> => await fetch(new URL('/readyz', leaving.url))
+  let isOver = false
+  const stopped = leaving.stop().finally(() => {
+    isOver = true
+  })
+  await until(async () => (await ready()).status === 503, 'a replica that is not ready')
+  t.equal((await ready()).headers.get('connection'), 'close', 'connections to it are not kept')
 
-    const young = new RawClient(leaving.url)
-    t.equal((await young.initialize()).status, 200, 'a session that begins where none should be')
-    young.vanish()
-    for (let n = 0; n < 5 || !isOver; n += 1) {
-      // By now a balancer has noticed; what is left has to be passed on until its very end.
-      if (n === 2)
-        balancer.targets = balancer.targets.filter(({ host }) => host !== new URL(leaving.url).host)
-      for (const each of clients) {
-        const answer = await each.call(n, 's__echo', '{}')
-        t.equal(textOf(answer), '{}', `${answer.status}`)
-      }
+  const young = new RawClient(leaving.url)
+  t.equal((await young.initialize()).status, 200, 'a session that begins where none should be')
+  young.vanish()
+  for (let n = 0; n < 5 || !isOver; n += 1) {
+    // By now a balancer has noticed; what is left has to be passed on until its very end.
+    if (n === 2) balancer.targets = balancer.targets.filter(({ host }) => host !== new URL(leaving.url).host)
+    for (const each of clients) {
+      const answer = await each.call(n, 's__echo', '{}')
+      t.equal(textOf(answer), '{}', `${answer.status}`)
     }
-    t.equal((await stopped).code, 0)
-    const last = new RawClient(all.find(one => one !== leaving)?.url ?? '')
-    last.session = young.session
-    t.equal(textOf(await last.call('x', 's__echo', '{}')), '{}', 'it began at a replica that stays')
-    for (const each of clients) t.equal(textOf(await each.call('y', 's__echo', '{}')), '{}')
-  },
-)
+  }
+  t.equal((await stopped).code, 0)
+  const last = new RawClient(all.find(one => one !== leaving)?.url ?? '')
+  last.session = young.session
+  t.equal(textOf(await last.call('x', 's__echo', '{}')), '{}', 'it began at a replica that stays')
+  for (const each of clients) t.equal(textOf(await each.call('y', 's__echo', '{}')), '{}')
+})
 
 t.test(
   "a replica that was frozen answers nothing that is another one's by now",

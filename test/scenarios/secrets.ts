@@ -100,7 +100,7 @@ const startTelltale = async (t: Parameters<typeof startDaemon>[0]) => {
   return (server.address() as AddressInfo).port
 }
 
-t.test('no secret of a configuration reaches a client, a log or a status, whatever servers say', async t => {
+t.test('no secret of a configuration reaches a client, a log or a status, for any server output', async t => {
   process.env['OUTER_SECRET'] = 'outer secret'
   const port = await startTelltale(t)
   const last = ['DB_PASS', 'GH_PAT', 'PHRASE', 'HEX', 'LOGIN'].map(name => PLANTED[name]).join('|')

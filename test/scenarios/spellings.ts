@@ -231,7 +231,7 @@ const questions = fc.oneof(
 )
 
 t.setTimeout(240_000)
-t.test('what is not hidden is reached, and what is hidden is not', async t => {
+t.test('visible names are reachable, and hidden ones are not', async t => {
   const { heard, post, join } = await start(t)
   const reaches = async (person: Person, view: ViewName, body: string): Promise<number> => {
     const before = heard.length
@@ -312,7 +312,7 @@ t.test('an odd spelling of the path of a view is no way into another', async t =
   }
 })
 
-t.test('a session of one view is nothing at the address of another', async t => {
+t.test('a session of one view is invalid at the address of another', async t => {
   const { heard, post, join } = await start(t)
   const session = await join('bob', 'web')
   for (const path of ['/mcp', '/mcp/all', '/mcp/vip'])

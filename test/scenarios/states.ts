@@ -140,7 +140,7 @@ const RESULTS = {
   R5: { resultType: 'complete', content: [{ type: 'text', text: 'booked' }] },
 }
 
-t.test('a call that nobody comes back for is cancelled at its server, and then its question is', async t => {
+t.test('an abandoned call is cancelled at its server, and then its question is', async t => {
   const { server, call, answerOf, ask, pass, close } = await start('R3')
   const { retry, id } = await ask()
   await pass(PARK_MS)

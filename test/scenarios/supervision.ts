@@ -26,55 +26,47 @@ const textOf = ({ last }: Answer): string => String(last.message.result?.content
 const listNews = (client: RawClient): string[] =>
   client.ambient.flatMap(({ message: { method } }) => (method?.endsWith('list_changed') ? [method] : []))
 
-t.test(
-  'a program that is killed over and over while it is called costs the calls under way, and nothing else',
-  async t => {
-    const proxy = startProxy(t, { raw: rawServer() })
-    const { url } = await proxy.listen({ port: 0 })
-    const clients = await Promise.all([1, 2, 3].map(() => introduced(url)))
-    const [client = new RawClient('')] = clients
-    await client.request('tools/list')
-    await client.request('logging/setLevel', { level: 'debug' })
-    await client.request('resources/subscribe', { uri: 'raw+file:///a' })
-    let last = 0
-    for (let kill = 1; kill <= 10; kill += 1) {
-      const pid = Number(textOf(await client.call(`pid ${kill}`, 'raw__pid')))
-      t.not(pid, last)
-      last = pid
-      const calls = clients.flatMap((one, who) =>
-        [1, 2, 3, 4].map(n => one.call(`${who}-${kill}-${n}`, 'raw__wait')),
-      )
-      await Promise.all(clients.map((one, who) => one.call(`echo ${who} ${kill}`, 'raw__echo')))
-      process.kill(pid, 'SIGKILL')
-      for (const { heard } of await Promise.all(calls)) {
-        t.equal(heard.length, 1, 'each has one answer')
-        t.match(heard[0]?.message.error, {
-          code: -32603,
-          message: `Server raw: ${KILLED}`,
-          data: { reason: 'server_exited', server: 'raw', retryAfterMs: 0 },
-        })
-      }
-      // Neither repeated nor waited for: the next call is enough.
-      const next = await Promise.all(clients.map((one, who) => one.call(`next ${who} ${kill}`, 'raw__echo')))
-      for (const answer of next) t.same(textOf(answer), '{}')
+t.test('a program that is killed repeatedly during calls costs only the calls in flight', async t => {
+  const proxy = startProxy(t, { raw: rawServer() })
+  const { url } = await proxy.listen({ port: 0 })
+  const clients = await Promise.all([1, 2, 3].map(() => introduced(url)))
+  const [client = new RawClient('')] = clients
+  await client.request('tools/list')
+  await client.request('logging/setLevel', { level: 'debug' })
+  await client.request('resources/subscribe', { uri: 'raw+file:///a' })
+  let last = 0
+  for (let kill = 1; kill <= 10; kill += 1) {
+    const pid = Number(textOf(await client.call(`pid ${kill}`, 'raw__pid')))
+    t.not(pid, last)
+    last = pid
+    const calls = clients.flatMap((one, who) =>
+      [1, 2, 3, 4].map(n => one.call(`${who}-${kill}-${n}`, 'raw__wait')),
+    )
+    await Promise.all(clients.map((one, who) => one.call(`echo ${who} ${kill}`, 'raw__echo')))
+    process.kill(pid, 'SIGKILL')
+    for (const { heard } of await Promise.all(calls)) {
+      t.equal(heard.length, 1, 'each has one answer')
+      t.match(heard[0]?.message.error, {
+        code: -32603,
+        message: `Server raw: ${KILLED}`,
+        data: { reason: 'server_exited', server: 'raw', retryAfterMs: 0 },
+      })
     }
-    const seen: string[] = JSON.parse(textOf(await client.call('seen', 'raw__seen')))
-    const methods = seen.map(line => (JSON.parse(line) as { method: string }).method)
-    for (const method of [
-      'initialize',
-      'notifications/initialized',
-      'logging/setLevel',
-      'resources/subscribe',
-    ])
-      t.equal(methods.filter(one => one === method).length, 1, `the last of them got ${method}`)
-    await client.call('touch', 'raw__touch', '{"uri":"file:///a"}')
-    await client.ambientIs(({ message }) => message.method === 'notifications/resources/updated')
-    t.same(clients.flatMap(listNews), [], 'its lists are what they were')
-    t.match(proxy.status().servers, [{ name: 'raw', state: 'ready', failures: 0 }])
-  },
-)
+    // Neither repeated nor waited for: the next call is enough.
+    const next = await Promise.all(clients.map((one, who) => one.call(`next ${who} ${kill}`, 'raw__echo')))
+    for (const answer of next) t.same(textOf(answer), '{}')
+  }
+  const seen: string[] = JSON.parse(textOf(await client.call('seen', 'raw__seen')))
+  const methods = seen.map(line => (JSON.parse(line) as { method: string }).method)
+  for (const method of ['initialize', 'notifications/initialized', 'logging/setLevel', 'resources/subscribe'])
+    t.equal(methods.filter(one => one === method).length, 1, `the last of them got ${method}`)
+  await client.call('touch', 'raw__touch', '{"uri":"file:///a"}')
+  await client.ambientIs(({ message }) => message.method === 'notifications/resources/updated')
+  t.same(clients.flatMap(listNews), [], 'its lists are what they were')
+  t.match(proxy.status().servers, [{ name: 'raw', state: 'ready', failures: 0 }])
+})
 
-t.test('a program that comes back with other tools is told of once', async t => {
+t.test('a program that restarts with other tools causes one notification', async t => {
   const file = join(t.testdir(), 'tools')
   writeFileSync(file, '1')
   const script = `
@@ -228,16 +220,13 @@ t.test('a session that a server has forgotten is begun again, and no client noti
   t.match(proxy.status().servers as Loose, [{ state: 'ready', failures: 0 }])
 })
 
-t.test(
-  'a tool that ends its program whenever it is called takes nobody else’s calls with it for long',
-  async t => {
-    const proxy = startProxy(t, { raw: rawServer() })
-    const client = await introduced((await proxy.listen({ port: 0 })).url)
-    for (let time = 1; time <= 8; time += 1) {
-      const poison = await client.call(`p ${time}`, 'raw__exit')
-      t.match(poison.last.message.error, { code: -32603, data: { reason: 'server_exited', server: 'raw' } })
-      t.match(await client.call(`e ${time}`, 'raw__echo'), { last: { message: { result: {} } } })
-    }
-    t.match(proxy.status().servers as Loose, [{ state: 'ready', failures: 0 }])
-  },
-)
+t.test('a tool that always ends its program stops affecting the calls of others', async t => {
+  const proxy = startProxy(t, { raw: rawServer() })
+  const client = await introduced((await proxy.listen({ port: 0 })).url)
+  for (let time = 1; time <= 8; time += 1) {
+    const poison = await client.call(`p ${time}`, 'raw__exit')
+    t.match(poison.last.message.error, { code: -32603, data: { reason: 'server_exited', server: 'raw' } })
+    t.match(await client.call(`e ${time}`, 'raw__echo'), { last: { message: { result: {} } } })
+  }
+  t.match(proxy.status().servers as Loose, [{ state: 'ready', failures: 0 }])
+})

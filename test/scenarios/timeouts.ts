@@ -55,7 +55,7 @@ t.test('a server that does not answer initialize in its time is not there, and i
   t.match(await client.call(2, 'well__echo', '{"a":1}').then(textOf), '{"a":1}')
 })
 
-t.test('a list that does not come in its time is left out, and its request cancelled', async t => {
+t.test('a list that times out is left out, and its request is cancelled', async t => {
   const { proxy, client } = await start(t, silent({ list: '300ms' }, 'tools/list'))
   const { last } = await client.request('tools/list')
   const names = last.message.result.tools.map(({ name }: { name: string }) => name)
@@ -76,7 +76,7 @@ t.test('a call that is silent for too long ends with an error, and the server is
   t.equal(seen.filter(line => line.startsWith('notifications/cancelled')).length, 1)
 })
 
-t.test('progress starts the time of silence anew, but never that of the whole call', async t => {
+t.test('progress restarts the silence timeout, but never the total timeout', async t => {
   const { client } = await start(t, silent({ call: '1s', total: '5s' }, 'hang'))
   const answer = await client.call(1, 's__hang', '{"beat":true}', { progressToken: 'p' })
   t.match(answer.last.message.error, { data: { reason: 'timeout' } })

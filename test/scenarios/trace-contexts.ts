@@ -90,7 +90,7 @@ const loadsTracing = (folder: string): boolean => {
 }
 
 t.test(
-  'no variable turns tracing on: the same bytes go to servers, no module is loaded, and nobody is connected to',
+  'no variable turns tracing on: servers get the same bytes, no module is loaded, and no connection is opened',
   { skip: skipWithout.signals },
   async t => {
     let connections = 0

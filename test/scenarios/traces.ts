@@ -251,7 +251,7 @@ t.test('where it is off, or not sampled, or not wanted, everything passes as it 
   t.equal(last()?.headers['baggage'], 'tenant=x')
 })
 
-t.test('who asked whom, by what id and over what, stands in the spans; so does what was fixed', async t => {
+t.test('the spans contain caller, server, id, transport and repairs', async t => {
   const strange = await startPlainServer(t, NEWEST, ({ method }) =>
     method === 'tools/call' ? { result: { content: 'no list' } } : undefined,
   )

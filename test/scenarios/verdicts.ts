@@ -122,7 +122,7 @@ const openPort = async (t: Test, file: string, url: string) => {
 }
 
 t.test(
-  'each verdict of why is said by the verb, as text and JSON, and by the API; most without a proxy, too',
+  'the verb and the API report each verdict of why, as text and JSON; most work without a proxy',
   async t => {
     const file = await configure(t)
     const proxy = startBin(t, ['serve', '--config', file, '--port', '0'])

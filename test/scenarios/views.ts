@@ -182,7 +182,7 @@ t.test('a client gets a view by its name, if it asks for none', async t => {
   t.strictSame(await namesOf(await join(`${url}/pair`, 'cursor')), ['fig__echo'])
 })
 
-t.test('the view named default is that of everybody else', async t => {
+t.test('the view named default applies to all other clients', async t => {
   const { url } = await start(t, { views: { default: { servers: ['fig'] } } })
   t.strictSame(await namesOf(await join(url)), all('fig'))
   t.strictSame(await namesOf(await join(`${url}/default`)), all('fig'))

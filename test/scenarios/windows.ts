@@ -142,7 +142,7 @@ t.test('a command is found in any spelling, and one that is not there is told', 
   }
 })
 
-t.test('a configuration is found in any spelling, whatever its lines end with', { skip }, async t => {
+t.test('a configuration is found in any spelling, with any line endings', { skip }, async t => {
   const folder = join(t.testdir(), 'Mina filer å 日本')
   mkdirSync(folder)
   const file = join(folder, 'mcp.json')
@@ -211,7 +211,7 @@ t.test('a file that is followed may be spelt in other letters', { skip }, async 
   await until(() => proxy.err.includes('"added":["two"]'), 'the change')
 })
 
-t.test('nobody has to read what is written to stderr', { skip }, async t => {
+t.test('an unread stderr is harmless', { skip }, async t => {
   const noisy = `setInterval(() => { for (let n = 0; n < 50; n += 1) console.error('x'.repeat(500)) }, 50)
     await import(${JSON.stringify(new URL('../fixtures/tiny-server.mjs', import.meta.url).href)})`
   const entry = { command: process.execPath, args: ['--input-type=module', '-e', noisy], start: 'eager' }

@@ -202,7 +202,7 @@ t.test('one that was started nowhere sees the server of its roots after its firs
   t.equal(client.asked.times, 1)
 })
 
-t.test('what was started for a list alone ends once its client says where it works', async t => {
+t.test('a server started only for its lists ends once its client has a workspace', async t => {
   const file = configured(t, W)
   const [one, two] = foldersOf(t)
   const client = await modern(t, file, { cwd: one, roots: [uriOf(two)] })

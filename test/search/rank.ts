@@ -69,7 +69,7 @@ t.test('other wordings find tools that the question misses', t => {
   t.end()
 })
 
-t.test('an exact name in the question stays first, whatever the other wordings find', t => {
+t.test('an exact name in the query stays first, with any other wordings', t => {
   const also = ['list channels', 'show rooms', 'all channels', 'conversations']
   t.equal(find('list issues', also)[0], 'github/list_issues')
   t.end()

@@ -38,7 +38,7 @@ t.test('stop words change the meaning of a phrase, even with a few words between
   t.end()
 })
 
-t.test('an unknown word has no related words', t => {
+t.test('an unknown word is without related words', t => {
   t.strictSame([...relatedOf('xyzzy xyzzy')], [['xyzzi', new Map()]])
   t.end()
 })

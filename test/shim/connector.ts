@@ -51,7 +51,7 @@ const connectorAt = (place: RuntimePaths, told: string[] = []) =>
     program: { execPath: '/nowhere/node', script: '', config: '', home: '/', env: {} },
   })
 
-t.test('a daemon that is about to end is waited for, whether it says so or hangs up', async t => {
+t.test('a daemon that is stopping is waited for, with or without notice', async t => {
   const { place, heard } = await placeWith(
     t,
     refusal('draining'),
@@ -81,7 +81,7 @@ t.test('what answers in other ways is told by its number', async t => {
   }
 })
 
-t.test('where nobody answers, and nothing can be started, it says so', async t => {
+t.test('when no daemon answers or starts, the shim reports it', async t => {
   const { place } = await placeWith(t)
   await t.rejects(connectorAt({ ...place, socket: `${place.socket}x` }).connect(2000), NoDaemon)
 })

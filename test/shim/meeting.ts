@@ -60,7 +60,7 @@ t.test('a proxy is met where no variable of a shell or a desktop moves it', asyn
   t.equal(placeOf('id', {}, { ...WINDOWS, isElevated: true }).socket, '\\\\.\\pipe\\mcp-proxy-a_b-admin-id')
 })
 
-t.test('a file has one proxy, whatever it is a link to', { skip: skipWithout.links }, async t => {
+t.test('a file has one proxy, through any link', { skip: skipWithout.links }, async t => {
   const folder = t.testdir({ real: { 'mcp.json': '{}', 'other.json': '{}' } })
   const link = join(folder, 'link')
   symlinkSync(join(folder, 'real'), link, 'junction')
@@ -150,7 +150,7 @@ t.test('a lock ends with its holder, or with its time', async t => {
   }
 })
 
-t.test('what both sides say of themselves survives the way, and nothing else does', async t => {
+t.test('the facts of both sides survive the handshake, and nothing else does', async t => {
   const hello = { version: '1.2.3', pid: 4, client: 'ü', view: 'v', workspace: '/p', cwd: '/q' }
   t.match(decodeHello(encodeHello(hello)), hello)
   for (const text of [undefined, '', '!', encodeHello({ version: 1, pid: 'x' } as never)])

@@ -134,44 +134,47 @@ t.test(
   },
 )
 
-t.test('what was under way is asked again if it may be, and else ends with an error, each once', async t => {
-  const { first, heard, send, comeBack, introduce } = await start(t)
-  await introduce()
-  send({ id: 'a', method: 'tools/call', params: { name: 'x' } }, { id: 'b', method: 'tools/list' })
-  send(
-    { id: 'c', method: 'prompts/get', params: { name: 'p' } },
-    { id: 'd', method: 'tasks/get', params: {} },
-  )
-  send({ id: 'e', method: 'tools/call', params: { name: 'y' } })
-  send({ method: 'notifications/cancelled', params: { requestId: 'e' } })
-  first.send({ id: 'k-1', method: 'elicitation/create', params: {} })
-  await until(() => first.heard.length === 8 && heard.length === 2, 'all messages')
-  first.die()
-  await until(() => heard.length === 5, 'the errors')
-  t.match(heard[2], { method: 'notifications/cancelled', params: { requestId: 'k-1' } })
-  const data = { reason: 'proxy_restarted', mayHaveRun: true, retryAfterMs: 1000 }
-  t.match(heard.slice(3), [
-    { id: 'a', error: { code: -32603, data } },
-    { id: 'd', error: { code: -32603, data } },
-  ])
-  // The answer to a question of the daemon before is nothing to the next one.
-  send({ id: 'k-1', result: { action: 'decline' } })
-  const second = daemon()
-  await comeBack(second)
-  await until(() => second.heard.length === 4, 'what is asked again')
-  t.same(ids(second.heard.slice(2)), ['b', 'c'])
-  second.send(
-    { id: 'a', result: {} },
-    { id: 'b', result: {} },
-    { id: 'b', result: {} },
-    { id: 'z', result: {} },
-  )
-  second.send({ id: 'c', result: {} })
-  await until(() => heard.some(({ id }) => id === 'c'), 'the last answer')
-  t.same(ids(heard.slice(5)), [undefined, 'b', 'c'], 'no second answer, and none to nothing')
-  await settled()
-  t.equal(second.heard.length, 4)
-})
+t.test(
+  'calls in flight are repeated if that is safe, and otherwise end with an error, each once',
+  async t => {
+    const { first, heard, send, comeBack, introduce } = await start(t)
+    await introduce()
+    send({ id: 'a', method: 'tools/call', params: { name: 'x' } }, { id: 'b', method: 'tools/list' })
+    send(
+      { id: 'c', method: 'prompts/get', params: { name: 'p' } },
+      { id: 'd', method: 'tasks/get', params: {} },
+    )
+    send({ id: 'e', method: 'tools/call', params: { name: 'y' } })
+    send({ method: 'notifications/cancelled', params: { requestId: 'e' } })
+    first.send({ id: 'k-1', method: 'elicitation/create', params: {} })
+    await until(() => first.heard.length === 8 && heard.length === 2, 'all messages')
+    first.die()
+    await until(() => heard.length === 5, 'the errors')
+    t.match(heard[2], { method: 'notifications/cancelled', params: { requestId: 'k-1' } })
+    const data = { reason: 'proxy_restarted', mayHaveRun: true, retryAfterMs: 1000 }
+    t.match(heard.slice(3), [
+      { id: 'a', error: { code: -32603, data } },
+      { id: 'd', error: { code: -32603, data } },
+    ])
+    // The answer to a question of the daemon before is nothing to the next one.
+    send({ id: 'k-1', result: { action: 'decline' } })
+    const second = daemon()
+    await comeBack(second)
+    await until(() => second.heard.length === 4, 'what is asked again')
+    t.same(ids(second.heard.slice(2)), ['b', 'c'])
+    second.send(
+      { id: 'a', result: {} },
+      { id: 'b', result: {} },
+      { id: 'b', result: {} },
+      { id: 'z', result: {} },
+    )
+    second.send({ id: 'c', result: {} })
+    await until(() => heard.some(({ id }) => id === 'c'), 'the last answer')
+    t.same(ids(heard.slice(5)), [undefined, 'b', 'c'], 'no second answer, and none to nothing')
+    await settled()
+    t.equal(second.heard.length, 4)
+  },
+)
 
 t.test('a call that a daemon did not begin, because it ends, is made of the next one', async t => {
   const { first, heard, send, comeBack, introduce } = await start(t)
@@ -252,7 +255,7 @@ t.test('requests that came together with the loss wait for the next daemon', asy
   t.match(heard.at(-1), { id: 1, result: {} })
 })
 
-t.test('a client that leaves gets what is under way, and then the end', async t => {
+t.test('a client that disconnects gets the answers in flight, and then the end', async t => {
   const { input, first, heard, gone, send, introduce } = await start(t)
   await introduce()
   send({ id: 1, method: 'tools/list' })
@@ -265,7 +268,7 @@ t.test('a client that leaves gets what is under way, and then the end', async t 
   t.match(heard[1], { id: 1 })
 })
 
-t.test('a line goes on as the bytes that came, whatever it is', async t => {
+t.test('every line is relayed byte for byte', async t => {
   const { input, first, heard, output, introduce } = await start(t)
   await introduce()
   const raw: string[] = []
@@ -347,7 +350,7 @@ t.test('a subscription of 2026-07-28 goes on, and its client hears that lists ma
   ])
 })
 
-t.test('a daemon that cannot be started is tried less and less often, and told of once', async t => {
+t.test('a daemon that cannot start is retried at growing intervals, and reported once', async t => {
   const { first, next, told, introduce } = await start(t, daemon(), { maxWaitMs: 1000, retryMs: 500 })
   await introduce()
   first.die()
@@ -386,7 +389,7 @@ t.test('a daemon that is lost while it is met, or does not agree, is not the las
   send({ id: 1, method: 'ping' })
 })
 
-t.test('a client that leaves while there is no daemon is not kept', async t => {
+t.test('a client that disconnects without a daemon is not kept', async t => {
   const { input, first, gone, introduce, next } = await start(t)
   await introduce()
   first.die()
@@ -397,7 +400,7 @@ t.test('a client that leaves while there is no daemon is not kept', async t => {
   t.pass('it has gone')
 })
 
-t.test('a message beyond what is kept is answered with an error, and the next one is served', async t => {
+t.test('a message beyond the buffer gets an error, and the next one is served', async t => {
   const { input, first, heard, send, introduce } = await start(t, daemon(), { lineBytes: 1000 })
   await introduce()
   input.write(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"${'x'.repeat(2000)}"}}\n`)

@@ -50,7 +50,7 @@ t.test('a record comes back as it was written', async t => {
   })
 })
 
-t.test('what is no record of ours is none', async t => {
+t.test('a malformed record is ignored', async t => {
   const bad = [
     null,
     [],
@@ -75,7 +75,7 @@ t.test('a proxy that is the first process of this container is known', async t =
   t.match(await readBack(t, first), { pid: 1 })
 })
 
-t.test('only files that nobody else can have written are read', { skip: skipWithout.modes }, async t => {
+t.test('only files that no other user can have written are read', { skip: skipWithout.modes }, async t => {
   const folder = t.testdir()
   const write = (mark: string, text: string, mode = 0o600) => {
     writeFileSync(join(folder, `${mark}.json`), text, { mode })

@@ -99,7 +99,7 @@ t.test('what is broken, or of another version, is nothing', async t => {
   )
 })
 
-t.test('a file is for its user only, and is believed only if nobody else could write it', async t => {
+t.test('a file is private to its user, and is trusted only if no other user could write it', async t => {
   const folder = cacheFolder(join(t.testdir(), 'state'))
   t.equal(readCacheFile(folder, 'a'), undefined, 'there is none')
   await writeCacheFile(folder, 'a', Buffer.from('one'))
@@ -124,7 +124,7 @@ t.test('a file is for its user only, and is believed only if nobody else could w
   t.equal(readCacheFile(folder, 'big'), undefined)
 })
 
-t.test('of too many files those that were not met for longest are forgotten', async t => {
+t.test('of too many files, the least recently used are removed', async t => {
   const folder = cacheFolder(t.testdir())
   await writeCacheFile(folder, 'first', Buffer.from('x'))
   for (let n = 0; n < 499; n += 1) {

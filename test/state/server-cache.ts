@@ -75,7 +75,7 @@ t.test('the end of a proxy does not wait for the lists to settle', async t => {
   t.equal(readdirSync(folder).length, 1)
 })
 
-t.test('what is known already is not written again, but counts as met', async t => {
+t.test('a known list is not written again, but counts as used', async t => {
   const one = create(t)
   one.files.update(one.options, () => knownOf('x'))
   await one.files.close()
@@ -134,7 +134,7 @@ const server = (entry: object): ServerConfig => {
 
 const print = (entry: object): string => fingerprint(server(entry))
 
-t.test('whatever decides which server it is makes another one of it', async t => {
+t.test('every part of a server’s identity makes it another server', async t => {
   const plain = { command: 'x', args: ['1'], env: { A: 'a', B: 'b' } }
   const prints = [
     plain,
@@ -177,7 +177,7 @@ t.test('what only decides how it is shown, shared or waited for does not', async
   )
 })
 
-t.test('another version of a program is another server, whatever lies in a folder is not', async t => {
+t.test('another version of a program is another server, other files in its folder do not matter', async t => {
   const cwd = t.testdir({ 'server.mjs': 'one', data: {} })
   const file = join(cwd, 'server.mjs')
   const entry = { command: 'node', args: ['./server.mjs', 'data', 'x'.repeat(5000)], cwd }

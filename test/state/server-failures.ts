@@ -40,7 +40,7 @@ t.test('a program that could not be started is known to the next proxy, until it
   t.match(proxyOf(t, { command: 'other-program' }, options).status(), { state: 'idle', why: undefined })
 })
 
-t.test('a server that is reached has no failure any more', async t => {
+t.test('a server that is reached loses its recorded failure', async t => {
   const stateDir = t.testdir({})
   const server = { ...rawServer(), cwd: stateDir }
   const broken = { ...server, args: [join(stateDir, 'server.mjs')] }

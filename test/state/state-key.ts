@@ -9,7 +9,7 @@ import { isWindows, programOfSources, skipWithout } from '../support/processes.j
 
 const fileIn = (dir: string): string => join(dir, 'request-state.key')
 
-t.test('a key is made once, for nobody else to read, and found again', async t => {
+t.test('a key is created once, readable only by its user, and found again', async t => {
   const dir = join(t.testdir(), 'state', 'mcp-proxy')
   const key = keptKey(dir)
   t.equal(key.length, 32)
@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('a folder in the place of the file is said too', async t => {
+t.test('a folder instead of the file is reported too', async t => {
   const dir = t.testdir()
   mkdirSync(fileIn(dir))
   t.throws(() => keptKey(dir), { code: 'EISDIR' })
@@ -96,7 +96,7 @@ t.test('proxies that start at the same time agree on one key', async t => {
   for (const other of others) t.equal(other, first)
 })
 
-t.test('the folder is that of the user, or the one that the environment names', async t => {
+t.test('the folder is in the home of the user, or named by the environment', async t => {
   const absolute = resolve('/x')
   const rows: readonly (readonly [NodeJS.ProcessEnv, NodeJS.Platform, string])[] = [
     [{}, 'linux', join(homedir(), '.local', 'state', 'mcp-proxy')],

@@ -77,7 +77,7 @@ t.test('this Node still asks the request whether it is an upgrade', async t => {
   answer.resume()
 })
 
-t.test('this Node still keeps a connection open if told that nobody waits for 100 Continue', async t => {
+t.test('this Node still keeps a connection open when it ignores 100 Continue', async t => {
   const { server, port } = await listening(t, () => undefined)
   server.on('checkContinue', (incoming: IncomingRequest, response) => {
     incoming.expecting = response

@@ -142,7 +142,7 @@ t.test('a line that is too long is skipped and the next one arrives', { skip }, 
   t.same(atServer.messages, ['{"a":1}'])
 })
 
-t.test('nothing is read before somebody listens, nor while paused', { skip }, async t => {
+t.test('nothing is read before there is a listener, nor while paused', { skip }, async t => {
   const { path, accepted } = await listening(t)
   const { socket } = raw(t, path)
   const channel = await accepted(1)
@@ -218,7 +218,7 @@ t.test('close flushes, then gives up on a peer that neither reads nor leaves', {
   t.same(atServer.messages, [])
 })
 
-t.test('closing on a reader that is too far behind cuts it off, and says so', { skip }, async t => {
+t.test('closing on a reader that is too far behind cuts it off, with a message', { skip }, async t => {
   const bounds = boundsOf({ softQueue: 10_000, clientQueue: 40_000 })
   const { path, accepted, lines } = await listening(t, { bounds })
   const slow = raw(t, path)
@@ -236,7 +236,7 @@ t.test('closing on a reader that is too far behind cuts it off, and says so', { 
 })
 
 t.test(
-  'a slow reader is told to its sender, cut off in the end, and troubles nobody else',
+  'a slow reader is reported to its sender, cut off in the end, and affects no other',
   { skip },
   async t => {
     const bounds = boundsOf({ softQueue: 16_384, clientQueue: 400_000 })
@@ -344,7 +344,7 @@ t.test(
   },
 )
 
-t.test('what is no socket is left alone', { skip }, async t => {
+t.test('a file that is not a socket is left alone', { skip }, async t => {
   const path = place(t)
   writeFileSync(path, 'precious')
   await t.rejects(listening(t, { path }), { code: 'unavailable', message: /the file there is not a socket/ })
@@ -364,7 +364,7 @@ t.test('what is no socket is left alone', { skip }, async t => {
   })
 })
 
-t.test('a file that somebody else put in the place of ours stays', { skip }, async t => {
+t.test('a foreign file at the path of ours stays', { skip }, async t => {
   const { path, listener } = await listening(t)
   rmSync(path)
   const other = await listening(t, { path })
@@ -406,7 +406,7 @@ t.test('close lets every client go and no other in', { skip }, async t => {
   await t.rejects(dial(path), { code: 'unavailable' })
 })
 
-t.test('a connection that fails says why, and not where', { skip }, async t => {
+t.test('a failed connection reports the cause, and not the path', { skip }, async t => {
   const path = place(t)
   const rejection = async (at: string): Promise<Fault> => {
     const fault: unknown = await dial(at).catch((error: unknown) => error)
@@ -431,7 +431,7 @@ t.test('a connection that fails says why, and not where', { skip }, async t => {
 })
 
 t.test(
-  'a socket of another user says so',
+  'a socket of another user is reported',
   { skip: skip || (process.getuid?.() === 0 && 'root may do everything') },
   async t => {
     const { path } = await listening(t)
@@ -471,7 +471,7 @@ t.test('URLs of local sockets name a path', async t => {
 })
 
 t.test(
-  'what waits for all who do not read is counted together, and whoever has most of it goes',
+  'data waiting for all slow readers is counted together, and the largest backlog goes first',
   { skip },
   async t => {
     const MIB = 1024 * 1024

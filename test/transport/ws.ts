@@ -172,7 +172,7 @@ t.test('masking leaves the bytes of the sender alone', async t => {
   await client.close()
 })
 
-t.test('nothing is read before somebody listens, nor while paused', async t => {
+t.test('nothing is read before there is a listener, nor while paused', async t => {
   const { url, accepted } = await listening(t)
   const { ws } = await peer(t, url)
   const channel = await accepted(1)
@@ -229,7 +229,7 @@ t.test('strangers are refused before anything is opened', async t => {
   await accepted(4)
 })
 
-t.test('a frame that is no message closes the connection with the code for it', async t => {
+t.test('an invalid frame closes the connection with its code', async t => {
   const rows: readonly (readonly [string, (ws: WebSocket) => void, number, RegExp])[] = [
     ['binary', ws => ws.send(Buffer.from('{}')), 1003, /sent a binary frame/],
     ['too large', ws => ws.send('x'.repeat(1001)), 1009, /more than 1000 bytes/],
@@ -271,7 +271,7 @@ t.test('a frame that is no message closes the connection with the code for it', 
   }
 })
 
-t.test('an empty frame is no message', async t => {
+t.test('an empty frame is ignored', async t => {
   const { url, accepted } = await listening(t)
   const { ws } = await peer(t, url)
   const atServer = new Recorder()
@@ -323,7 +323,7 @@ t.test('a peer that we do not read from is not called silent', async t => {
   await atServer.hasMessages(1)
 })
 
-t.test('a slow reader is told to its sender, cut off in the end, and troubles nobody else', async t => {
+t.test('a slow reader is reported to its sender, cut off in the end, and affects no other', async t => {
   const clock = new FakeClock()
   const { url, accepted, lines } = await listening(t, { clock })
   const slow = await peer(t, url)
@@ -367,7 +367,7 @@ t.test('a slow reader is told to its sender, cut off in the end, and troubles no
   t.same(await slow.closed(), [1013, 'too far behind in reading'], 'one that wakes up in time learns why')
 })
 
-t.test('closing on a reader that is too far behind cuts it off, and says so', async t => {
+t.test('closing on a reader that is too far behind cuts it off, with a message', async t => {
   const { url, accepted, lines } = await listening(t, { clock: new FakeClock() })
   const slow = await peer(t, url)
   const toSlow = await accepted(1)
@@ -405,31 +405,28 @@ t.test('a reader that stands still for the time it has is cut off', async t => {
   await closed()
 })
 
-t.test(
-  'close says goodbye to every client, cuts off those that do not answer, and lets nobody in',
-  async t => {
-    const clock = new FakeClock()
-    const { url, port, server, accepted } = await listening(t, { clock })
-    const polite = await peer(t, url)
-    const deaf = await peer(t, url)
-    deaf.ws.pause()
-    const [atPolite, atDeaf] = [new Recorder(), new Recorder()]
-    ;(await accepted(1)).listen(atPolite)
-    ;(await accepted(2)).listen(atDeaf)
-    const unheard = await peer(t, url)
-    const closed = server.close()
-    t.equal(server.close(), closed)
-    t.same(await polite.closed(), [1001, ''])
-    t.equal((await unheard.closed())?.[0], 1001, 'also where nobody listened yet')
-    t.equal(await atPolite.isClosed(), undefined)
-    t.equal(await statusOf(port, '/ws', {}), 503)
-    t.same(atDeaf.ends, [])
-    clock.advance(2000)
-    await closed
-    t.same(atDeaf.ends, [undefined])
-    t.equal(clock.pending, 0, 'no timer is left')
-  },
-)
+t.test('close notifies every client, cuts off silent ones, and accepts no new ones', async t => {
+  const clock = new FakeClock()
+  const { url, port, server, accepted } = await listening(t, { clock })
+  const polite = await peer(t, url)
+  const deaf = await peer(t, url)
+  deaf.ws.pause()
+  const [atPolite, atDeaf] = [new Recorder(), new Recorder()]
+  ;(await accepted(1)).listen(atPolite)
+  ;(await accepted(2)).listen(atDeaf)
+  const unheard = await peer(t, url)
+  const closed = server.close()
+  t.equal(server.close(), closed)
+  t.same(await polite.closed(), [1001, ''])
+  t.equal((await unheard.closed())?.[0], 1001, 'also where nobody listened yet')
+  t.equal(await atPolite.isClosed(), undefined)
+  t.equal(await statusOf(port, '/ws', {}), 503)
+  t.same(atDeaf.ends, [])
+  clock.advance(2000)
+  await closed
+  t.same(atDeaf.ends, [undefined])
+  t.equal(clock.pending, 0, 'no timer is left')
+})
 
 t.test('how a client leaves decides whether that is a fault', async t => {
   const rows: readonly (readonly [(ws: WebSocket) => void, string | undefined])[] = [
@@ -481,7 +478,7 @@ t.test('the client offers mcp and sends its headers, nothing more', async t => {
   await channel.close()
 })
 
-t.test('a handshake that fails says why, without a secret', async t => {
+t.test('a failed handshake reports the cause, without a secret', async t => {
   const answering = (status: number, headers: Record<string, string> = {}) =>
     createServer().on('upgrade', (_request, socket) => {
       const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -583,7 +580,7 @@ t.test('the client does not let its server send more than is allowed, and notice
   t.match(atSilent.ends, [{ code: 'disconnected', message: 'did not answer 2 pings' }])
 })
 
-t.test('a connection that breaks in any state is no crash', async t => {
+t.test('a connection that breaks in any state does not crash', async t => {
   const { url, port, accepted } = await listening(t)
   const reset = connect(port, '127.0.0.1')
   reset.on('error', () => undefined)
@@ -627,7 +624,7 @@ t.test("the official client's WebSocket transport speaks with us", async t => {
   await until(() => closed, 'the end at the client')
 })
 
-t.test('what came of messages that are not complete is counted, and the longest is cut off', async t => {
+t.test('the bytes of incomplete messages are counted, and the longest is cut off', async t => {
   const KIB = 1024
   const bounds = boundsOf({ inbound: 1500 * KIB })
   const { url, accepted, lines } = await listening(t, { bounds })

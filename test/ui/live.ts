@@ -30,7 +30,7 @@ t.test('waits between attempts grow up to fifteen seconds', async t => {
   t.equal(retryMs(0, 1), 800)
 })
 
-t.test('an address says what is in front, and a code is none', async t => {
+t.test('an address names a view, an item and a filter, and a code is separate', async t => {
   t.same(parseRoute('#/tools/a%20b%2Fc'), { view: 'tools', item: 'a b/c', filter: '' })
   t.same(parseRoute(hrefOf('calls', '', 'client 4')), { view: 'calls', item: undefined, filter: 'client 4' })
   t.same(parseRoute('#/constructor'), { view: 'overview', item: undefined, filter: '' })
@@ -41,7 +41,7 @@ t.test('an address says what is in front, and a code is none', async t => {
   t.equal(routePartsOf(parseRoute('#/tools')), 'status,servers')
 })
 
-t.test('what is new follows what there was, and a new stream begins anew', async t => {
+t.test('new entries follow the existing ones, and a new stream starts over', async t => {
   const at = (before: typeof NOTHING, isFirst: boolean, ...ns: number[]) =>
     afterEvent(before, {
       event: 'calls',
@@ -115,7 +115,7 @@ t.test('each way in which a server can be wrong has its word and its command', a
   t.equal(troubles(status(), servers([hangs])).length, 1)
 })
 
-t.test('what is wrong with the file and with the proxy stands above what is merely odd', async t => {
+t.test('problems of the file and the proxy are above minor ones', async t => {
   const problem = {
     ...{ id: 'D010' as ProblemId, severity: 'error' as const, file: 'mcp.json', line: 3, column: 5 },
     ...{ key: 'mcpServers.notes.command', message: 'must be a text', fix: 'Write one' },

@@ -83,7 +83,7 @@ t.test('a hostile schema makes a form that is harmless', async t => {
     t.equal(fieldKindOf(odd), 'json')
 })
 
-t.test('each kind of value has its field, with a label and what the server says of it', async t => {
+t.test('each kind of value has its field, with a label and the server’s description', async t => {
   const html = render(<TryForm name="a__x" schema={SCHEMA} isReadOnly={false} />)
   for (const name of ['q', 'n', 'deep', 'sort', 'any'])
     t.match(html, new RegExp(`<label for="(try\\.\\d)">${name}[^]*id="\\1"`))
@@ -99,7 +99,7 @@ t.test('each kind of value has its field, with a label and what the server says 
   t.match(render(list), /aria-label="Remove tags 1"/)
 })
 
-t.test('results are text, whatever is in them', async t => {
+t.test('results are text, with any content', async t => {
   const markup = '<img src=x onerror=alert(1)><script>alert(1)</script>'
   const answer = { result: { content: [{ type: 'text', text: markup }], structuredContent: { a: markup } } }
   const html = render(<Result answer={answer} tookMs={3} />)

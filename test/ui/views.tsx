@@ -51,7 +51,7 @@ const config: ConfigView = JSON.parse(
   }),
 )
 
-t.test('every view says what there is, and nothing of it is markup', async t => {
+t.test('every view shows its data, without interpreting markup', async t => {
   const error = { id: 'abcd-1', at: '', code: -32603, message: MARKUP, name: MARKUP, stderr: [MARKUP], ms: 3 }
   const clients: ClientsView = {
     version: 1,
@@ -114,7 +114,7 @@ t.test('every view says what there is, and nothing of it is markup', async t => 
   }
 })
 
-t.test('where there is nothing, it says what one could do', async t => {
+t.test('an empty view suggests the next step', async t => {
   const none: Partial<PageState> = {
     servers: servers([]),
     clients: { version: 1, clients: [] },
@@ -147,7 +147,7 @@ t.test('where there is nothing, it says what one could do', async t => {
   t.match(shown('#/'), /Nothing is wrong/)
 })
 
-t.test('a page that is not let in, or has lost the proxy, says so', async t => {
+t.test('a page that is refused, or has lost the proxy, reports it', async t => {
   const out = shown('#/', { link: { is: 'signed-out', why: 'the code is wrong' } })
   t.match(out, /the code is wrong.*mcp-proxy ui/s)
   t.notMatch(out, /github/, 'and shows nothing')
@@ -269,7 +269,7 @@ t.test('limits have names in words, servers come first, and a server tells its l
   )
 })
 
-t.test('a line of the log is what the program wrote, or what the proxy says of it', async t => {
+t.test('a log line shows the output of a program, or a message of the proxy about it', async t => {
   t.match(logLine('1', '{"level":30,"time":0,"stderr":"hello","msg":"x"}'), { level: 'info', text: 'hello' })
   t.match(logLine('1', '{"level":40,"time":0,"why":"exited","msg":"lost"}'), {
     level: 'warn',
@@ -279,7 +279,7 @@ t.test('a line of the log is what the program wrote, or what the proxy says of i
   t.match(logLine('1', 'no JSON'), { level: 'info', text: 'no JSON' })
 })
 
-t.test('a server that is switched off says where, and how it is switched on', async t => {
+t.test('a disabled server shows where it is disabled, and how to enable it', async t => {
   const off = (where: 'file' | 'here') =>
     shown('#/servers/a', { servers: servers([{ name: 'a', state: 'disabled', where }]) })
   t.match(off('here'), />Enable</)
@@ -298,7 +298,7 @@ t.test('a time of another day has its day', async t => {
   t.equal(clockTime('never'), 'never')
 })
 
-t.test('keys open views, and are left alone while somebody types', async t => {
+t.test('keys open views, and are ignored while the user types', async t => {
   const at = (hash: string): PageRoute => parseRoute(hash)
   t.same(actionOf('2', at('#/'), false), { open: '#/servers' })
   t.same(actionOf('8', at('#/'), false), { open: '#/configuration' })

@@ -42,23 +42,23 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'AT-13': [
     [
       'mux/router.ts',
-      'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+      'twenty notifications without a change are dropped; with a change they become one, for affected clients',
     ],
     [
       'mux/notifications/log-levels.ts',
-      'a message goes to nobody while it could be two clients’, and to one as soon as there is evidence',
+      'a message that could belong to two clients is dropped, until there is evidence for one',
     ],
   ],
   'CN-5': [
     [
       'eras/legacy/client-side/http-listener.ts',
-      'a dropped connection cancels nothing: the answer waits for whoever resumes',
+      'a dropped connection cancels nothing: the answer waits for the resuming client',
     ],
   ],
   'CN-7': [
     [
       'mux/calls/in-flight-call.ts',
-      'a silent server is given up on: it hears of it, the client reads which server it was',
+      'a silent server times out: it gets a cancellation, and the client an error that names it',
     ],
   ],
   'CN-8': [
@@ -74,37 +74,25 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'CT-4': [
     [
       'mux/server-requests/server-requests.ts',
-      'what a client did not offer is not asked: the error says what',
+      'a client is not asked for what it did not offer: the error names it',
     ],
     ['mux/server-requests/client-capabilities.ts', 'a client can be asked what it declared, to the mode'],
   ],
   'CT-7': [
+    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
     [
       'eras/legacy/project/messages.ts',
-      'a client gets the members that its revision has, and those that nobody knows',
-    ],
-    [
-      'eras/legacy/project/messages.ts',
-      'structured output is given to those who know it, in the form that their list promises',
+      'structured output is sent to clients that support it, in the form of their list',
     ],
   ],
   'CT-10': [
-    [
-      'eras/legacy/project/messages.ts',
-      'a client gets the members that its revision has, and those that nobody knows',
-    ],
+    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
   ],
   'CT-12': [
-    [
-      'eras/legacy/project/messages.ts',
-      'a client gets the members that its revision has, and those that nobody knows',
-    ],
+    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
   ],
   'CT-13': [
-    [
-      'eras/legacy/project/messages.ts',
-      'a client gets the members that its revision has, and those that nobody knows',
-    ],
+    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
   ],
   'CT-16': [
     [
@@ -157,7 +145,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['catalog/repair/items.ts', 'a time of modification is a moment that exists, or goes'],
   ],
   'CT-35': [['catalog/repair/results.ts', 'of many completions the first hundred are passed on']],
-  'CT-36': [['mux/calls/forward.ts', 'a URI that nobody can own is not found']],
+  'CT-36': [['mux/calls/forward.ts', 'a URI without an owner is not found']],
   'CT-37': [
     ['eras/legacy/project/messages.ts', 'an empty result holds nothing but _meta'],
     [
@@ -204,20 +192,23 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'HD-10': [
     [
       'eras/legacy/server-side/http-caller.ts',
-      'the session id and the revision are repeated on every later request, to those who know them',
+      'the session id and the revision are repeated on every later request that supports them',
     ],
     ['vectors/tr.jsonl', 'TR-5'],
   ],
   'HS-1': [
     ['mux/router.ts', 'a newcomer waits for servers that start, but not longer than the start-up wait'],
-    ['mux/router.ts', 'a server of a failed start is listed once it is there, and clients hear of it'],
+    ['mux/router.ts', 'a server that failed to start is listed once it runs, and clients are notified'],
   ],
   'HS-3': [
     [
       'catalog/capabilities.ts',
       'what a server that is still unknown may bring is announced, for it cannot be added later',
     ],
-    ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
+    [
+      'catalog/catalog.ts',
+      'a server that hangs, fails or is away delays the other lists no longer than the wait',
+    ],
   ],
   'HS-4': [
     [
@@ -253,7 +244,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'two clients with the same ids and tokens on one server get each their own, 10,000 times',
     ],
   ],
-  'ID-5': [['eras/legacy/client-side/http-listener.ts', 'a forged answer of another session reaches nobody']],
+  'ID-5': [['eras/legacy/client-side/http-listener.ts', 'a forged answer from another session is ignored']],
   'ID-6': [['eras/listen/pipe-legacy.ts', 'both directions may use the same ids at the same time']],
   'ID-8': [
     [
@@ -269,11 +260,11 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'INV-4': [
     [
       'mux/calls/in-flight-call.ts',
-      'a server lost in the middle of calls: each client gets one error that says which and why',
+      'when a server is lost during calls, each client gets one error with the server and the cause',
     ],
     [
       'rpc/channel/caller.ts',
-      'a lost connection ends every open request with the same fault, then says so once',
+      'a lost connection ends every open request with the same fault, then is reported once',
     ],
     [
       'eras/legacy/server-side/http-caller.ts',
@@ -285,7 +276,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'INV-7': [
     [
       'mux/calls/in-flight-call.ts',
-      'a server lost in the middle of calls: each client gets one error that says which and why',
+      'when a server is lost during calls, each client gets one error with the server and the cause',
     ],
   ],
   'INV-8': [
@@ -327,7 +318,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'catalog/catalog.ts',
       'a list may be kept until the first of its parts is too old, and by all if all agree',
     ],
-    ['catalog/catalog.ts', 'a list is kept by nobody if a part of it may change unheard'],
+    ['catalog/catalog.ts', 'a list is not cacheable if a part of it may change without a notification'],
   ],
   'LC-10': [
     [
@@ -336,7 +327,10 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'LC-11': [
-    ['catalog/catalog.ts', 'one server that hangs, fails or is away holds up nobody beyond the wait'],
+    [
+      'catalog/catalog.ts',
+      'a server that hangs, fails or is away delays the other lists no longer than the wait',
+    ],
   ],
   'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none']],
   'LG-2': [
@@ -352,7 +346,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'LG-4': [
     [
       'mux/notifications/log-levels.ts',
-      'a message without evidence is for the only call under way, and else for nobody',
+      'a message without evidence goes to the only call in flight, or is dropped',
     ],
   ],
   'LG-6': [
@@ -414,7 +408,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'SB-9': [
     [
       'mux/router.ts',
-      'twenty notices without a change are nothing to clients; with one they are one, for those it concerns',
+      'twenty notifications without a change are dropped; with a change they become one, for affected clients',
     ],
   ],
   'SB-11': [
@@ -432,17 +426,14 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'SE-5': [
-    ['cli/serve/serve.ts', 'serve says where it listens, serves, and ends its servers with itself'],
+    ['cli/serve/serve.ts', 'serve prints where it listens, serves, and ends its servers when it ends'],
     [
       'transport/http/server.ts',
       'a rebound Host and a foreign Origin are refused everywhere, before anything else',
     ],
   ],
   'SE-6': [
-    [
-      'eras/legacy/client-side/http-listener.ts',
-      'what is no request to this endpoint is refused by its HTTP status',
-    ],
+    ['eras/legacy/client-side/http-listener.ts', 'invalid requests to this endpoint get their HTTP status'],
     ['eras/listen/sse-listener.ts', 'a session of another principal is unknown'],
   ],
   'SE-8': [
@@ -453,10 +444,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ['wire/classify.ts', 'a document of any depth is refused, not recursed into'],
   ],
   'TK-1': [
-    [
-      'eras/legacy/project/messages.ts',
-      'a client gets the members that its revision has, and those that nobody knows',
-    ],
+    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
     [
       'eras/legacy/client-side/uplink.ts',
       'each revision is agreed to, everything else gets the newest as counter-offer',
@@ -477,7 +465,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'TR-3': [
     [
       'eras/legacy/client-side/http-listener.ts',
-      'initialize is answered as JSON with a session id that nobody can guess',
+      'initialize is answered as JSON with an unguessable session id',
     ],
     [
       'eras/legacy/client-side/http-listener.ts',
@@ -487,12 +475,9 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'TR-4': [
     [
       'eras/legacy/client-side/http-listener.ts',
-      'initialize is answered as JSON with a session id that nobody can guess',
+      'initialize is answered as JSON with an unguessable session id',
     ],
-    [
-      'eras/legacy/client-side/http-listener.ts',
-      'what is no request to this endpoint is refused by its HTTP status',
-    ],
+    ['eras/legacy/client-side/http-listener.ts', 'invalid requests to this endpoint get their HTTP status'],
   ],
   'TR-6': [
     [
@@ -533,7 +518,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'TR-12': [
-    ['transport/stdio/child.ts', 'banners and other noise on stdout are no messages, and are logged once'],
+    ['transport/stdio/child.ts', 'banners and other noise on stdout are not messages, and are logged once'],
     ['wire/jsonrpc.ts', 'a frame is one line however its parts were laid out'],
   ],
   'TR-13': [
@@ -548,17 +533,14 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'TR-14': [
     ['transport/ws.ts', "the official client's WebSocket transport speaks with us"],
-    ['transport/ws.ts', 'a frame that is no message closes the connection with the code for it'],
+    ['transport/ws.ts', 'an invalid frame closes the connection with its code'],
     ['transport/ws.ts', 'strangers are refused before anything is opened'],
   ],
   'UP-17': [
     ['eras/legacy/client-side/uplink.ts', 'questions wait until the client has said that it is ready'],
   ],
   'UP-18': [
-    [
-      'eras/legacy/client-side/http-listener.ts',
-      'what is no request to this endpoint is refused by its HTTP status',
-    ],
+    ['eras/legacy/client-side/http-listener.ts', 'invalid requests to this endpoint get their HTTP status'],
     [
       'eras/listen/pipe-legacy.ts',
       'what cannot be read is answered without id only to clients that know such errors',
@@ -629,7 +611,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'DD-6': [
     [
       'eras/detect/server.ts',
-      'a server that says nothing gets initialize after its time; the question is not cancelled',
+      'a silent server gets initialize after the probe timeout; the probe is not cancelled',
     ],
   ],
   'DD-10': [
@@ -663,7 +645,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
     ],
   ],
   'HD-2': [
-    ['eras/modern/mirror-headers.ts', 'headers that say what the body says are believed'],
+    ['eras/modern/mirror-headers.ts', 'headers that match the body are accepted'],
     ['eras/modern/mirror-headers.ts', 'the first header that differs from the body is named'],
     ['eras/modern/mirror-headers.ts', 'a value marked as encoded that is not is refused'],
     ['eras/modern/mirror-headers.ts', 'spaces and tabs around a header are not part of it'],
@@ -695,12 +677,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'every mistake of a tool is reported, and valid annotations still count',
     ],
   ],
-  'ID-7': [
-    [
-      'eras/modern/client-side/inbound-call.ts',
-      'a request that listens hears of changes, each under its own id',
-    ],
-  ],
+  'ID-7': [['eras/modern/client-side/inbound-call.ts', 'a listening request gets changes under its own id']],
   'INV-1': [['matrix/flows/rig.ts', 'ids, tokens, cursors and states stay on their hop']],
   'CT-38': [
     ['vectors/hops.ts', 'what a schema does not allow is told'],

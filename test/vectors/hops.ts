@@ -28,7 +28,7 @@ const listed = (id: number, result: object, params: object = {}): readonly Said[
 ]
 const MODERN_LIST = { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private' }
 
-t.test('what is of the revision that was agreed on, or that a request says, is no problem', async t => {
+t.test('members of the negotiated revision, or of the revision of a request, are accepted', async t => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
     t.same(problemsIn(...greeted(revision), ...listed(1, { tools: [] })), [], revision)
   t.same(problemsIn(...listed(1, MODERN_LIST, { _meta: ENVELOPE })), [], '2026-07-28')

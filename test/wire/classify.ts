@@ -103,7 +103,7 @@ t.test('well-formed messages are taken apart', async t => {
   for (const [text, message] of rows) t.strictSame(classifyText(text), { is: 'message', message }, text)
 })
 
-t.test('what is no message says which error, whose, and whether it may be answered', async t => {
+t.test('an invalid message reports its error, its sender, and whether it may be answered', async t => {
   const request = (params: string) => `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`
   const answer = (rest: string) => `{"jsonrpc":"2.0",${rest}}`
   const rows: [text: string, code: number, id: string | undefined, isResponse: boolean][] = [
@@ -245,36 +245,33 @@ t.test('the members of a batch stand for themselves', async t => {
   t.equal((batch as { items: unknown[] }).items.length, 6)
 })
 
-t.test(
-  'a message with more than its limits allow is refused by its id, which is read at its ends',
-  async t => {
-    const limits = { depth: 10, members: 20, batch: 2 }
-    const wide = `[${'0,'.repeat(20)}0]`
-    const deep = `${'['.repeat(20)}${']'.repeat(20)}`
-    for (const [limit, value] of [
-      ['members', wide],
-      ['depth', deep],
-    ] as const) {
-      const rows: [string, object][] = [
-        [`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":${value}}}`, { id: '7', hasMethod: true }],
-        [`{"method":"m","params":{"a":${value}},"jsonrpc":"2.0","id":"a"}`, { id: '"a"', hasMethod: true }],
-        [`{"jsonrpc":"2.0","id":7,"result":{"a":${value}}}`, { id: '7', isResponse: true }],
-        [`{"result":{"a":${value}},"jsonrpc":"2.0","id":7}`, { id: '7', isResponse: true }],
-        [`{"jsonrpc":"2.0","method":"m","params":{"a":${value}}}`, { hasMethod: true }],
-        [value, {}],
-      ]
-      for (const [text, told] of rows) {
-        const { why, ...rest } = plain(classify(Buffer.from(text), limits)) as { why: string }
-        t.same(
-          rest,
-          { is: 'malformed', code: -32700, hasMethod: false, isResponse: false, limit, ...told },
-          text,
-        )
-        t.match(why, new RegExp(`\\(limits\\.${limit}\\)$`))
-      }
+t.test('a message beyond its limits is refused by its id, which is read at its ends', async t => {
+  const limits = { depth: 10, members: 20, batch: 2 }
+  const wide = `[${'0,'.repeat(20)}0]`
+  const deep = `${'['.repeat(20)}${']'.repeat(20)}`
+  for (const [limit, value] of [
+    ['members', wide],
+    ['depth', deep],
+  ] as const) {
+    const rows: [string, object][] = [
+      [`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":${value}}}`, { id: '7', hasMethod: true }],
+      [`{"method":"m","params":{"a":${value}},"jsonrpc":"2.0","id":"a"}`, { id: '"a"', hasMethod: true }],
+      [`{"jsonrpc":"2.0","id":7,"result":{"a":${value}}}`, { id: '7', isResponse: true }],
+      [`{"result":{"a":${value}},"jsonrpc":"2.0","id":7}`, { id: '7', isResponse: true }],
+      [`{"jsonrpc":"2.0","method":"m","params":{"a":${value}}}`, { hasMethod: true }],
+      [value, {}],
+    ]
+    for (const [text, told] of rows) {
+      const { why, ...rest } = plain(classify(Buffer.from(text), limits)) as { why: string }
+      t.same(
+        rest,
+        { is: 'malformed', code: -32700, hasMethod: false, isResponse: false, limit, ...told },
+        text,
+      )
+      t.match(why, new RegExp(`\\(limits\\.${limit}\\)$`))
     }
-  },
-)
+  }
+})
 
 t.test('params and _meta have some members, but not thousands and thousands', async t => {
   const many = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join()
@@ -411,7 +408,7 @@ t.test('no bytes make it throw', async () => {
   )
 })
 
-t.test('what is no part of a message does not stay in memory with it', async t => {
+t.test('bytes outside the message are not retained', async t => {
   const junk = `"junk":"${'x'.repeat(100_000)}"`
   const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"},${junk}}`
   const messages = [

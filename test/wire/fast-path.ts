@@ -89,7 +89,7 @@ t.test('short messages are recognized in both orders, and taken apart like all o
   }
 })
 
-t.test('progress is recognized in both orders, whatever the order of what it is told with', async t => {
+t.test('progress is recognized in both orders of its members', async t => {
   const rows = [
     '{"progressToken":7,"progress":1}',
     '{"progress":0.5,"total":1e3,"message":"é \\" \\\\","progressToken":"x-1"}',
@@ -107,7 +107,7 @@ t.test('progress is recognized in both orders, whatever the order of what it is 
   }
 })
 
-t.test('what is not said in the usual way, or is not right, gets a closer look', async t => {
+t.test('unusual and invalid messages take the general path', async t => {
   const requests = [
     '{"_meta":{},"name":"a","_meta":{}}',
     '{"_meta":{"progressToken":1,"progressToken":1},"name":"a"}',
@@ -319,7 +319,7 @@ t.test('clients of every SDK are known by what they write', async t => {
   }
 })
 
-t.test('what others write is not taken for it', async t => {
+t.test('messages of other writers are not mistaken for it', async t => {
   const rows = [
     '{"jsonrpc":"2.0","id":1,"method":"ping"}',
     '{"method"',

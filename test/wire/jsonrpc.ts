@@ -97,7 +97,7 @@ t.test('ids are equal by value and type, not by spelling', async t => {
   for (const id of groups.flat()) t.ok(isId(json(id)), `${id} is an id`)
 })
 
-t.test('anything but a string or an integer is no id', async t => {
+t.test('an id is a string or an integer, and nothing else', async t => {
   for (const text of ['null', 'true', '1.5', '1e-1', '-0.5', '0.1', '1e-99999999999999999999', '{}', '[1]']) {
     t.notOk(isId(json(text)), text)
   }

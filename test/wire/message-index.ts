@@ -7,7 +7,7 @@ const frameOf = (text: string) =>
 const textsOf = ({ rawId, id, method, params, result, error }: MessageIndex) =>
   [rawId, id, method, params, result, error].map(text => text?.toString())
 
-t.test('the members of a message are found whatever their order, the first of each', async t => {
+t.test('the first of each member of a message is found, in any order', async t => {
   const text =
     '{"params":{"a":1},"x":[],"jsonrpc":"2\\u002e0","method":"m","id":7,"error":0,"result":{},"method":"n"}'
   const frame = frameOf(`${text} rest`)
@@ -16,7 +16,7 @@ t.test('the members of a message are found whatever their order, the first of ea
   t.equal(frame.end, text.length)
 })
 
-t.test('what comes twice is named, and an id that comes twice is nobody’s', async t => {
+t.test('repeated members are reported, and a repeated id counts as missing', async t => {
   const rows: [text: string, repeated: string | undefined, param: string | undefined][] = [
     ['{"id":1,"id":1}', 'id', undefined],
     ['{"id":1,"id":1,"id":1,"method":"a","method":"b"}', 'id', undefined],

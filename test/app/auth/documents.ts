@@ -50,14 +50,14 @@ t.test('each endpoint has metadata, which every web page may read', async t => {
   t.match(await ask(PRM, { method: 'POST' }), { status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
 })
 
-t.test('a foreign Host gets no document, that of publicUrl does', async t => {
+t.test('a foreign Host gets no document, the host of publicUrl does', async t => {
   const { ask } = await withIssuer(t)
   t.match(await ask(PRM, { headers: { host: 'evil.test' } }), { status: 403 })
   t.match(await ask(PRM, { headers: { host: 'p.test' } }), { status: 200 })
   t.match(await ask('/mcp', { headers: { host: 'evil.test' } }), { status: 403 }, 'not 401')
 })
 
-t.test('with tokens alone there is nothing to discover, and that is said in JSON', async t => {
+t.test('with tokens alone, discovery is answered with a JSON error', async t => {
   const { ask } = await startAuthorized(t, { people: { alice: {} } })
   const paths = [PRM, `${PRM}/mcp`, ASM, `${ASM}/mcp`, '/.well-known/openid-configuration', '/register']
   for (const path of paths) {

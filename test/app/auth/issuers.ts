@@ -136,7 +136,7 @@ t.test('groups and subjects say who it is and what is allowed', async t => {
   t.match(await initialize(await issuer.sign(MCP, { claims: { roles: ['mcp'] } })), { status: 200 })
 })
 
-t.test('keys that cannot be had are no fault of the token', async t => {
+t.test('an unreachable issuer does not make a token invalid', async t => {
   const { initialize, issuer } = await start(t)
   const [good, other] = [await issuer.sign(MCP), await issuer.sign(MCP, { claims: { sub: 'other' } })]
   issuer.answers.set(JWKS, (_request, response) => response.writeHead(500).end())
@@ -379,7 +379,7 @@ t.test('each view is an endpoint of its own, with its own tokens and scopes', as
   ])
 })
 
-t.test('whoever lacks a scope in a view is led to a token for that view', async t => {
+t.test('a caller without a scope of a view is directed to a token for that view', async t => {
   const { ask, issuer } = await start(t, {}, {}, AT_VIEWS)
   const token = await issuer.sign(`${MCP}/web`, { claims: { scope: 'mcp web github' } })
   const post = (body: object, more: object = {}) =>

@@ -31,13 +31,13 @@ const PEOPLE = {
   bob: { tokens: [{ hash: hashOf(BOB) }], scopes: ['other'] },
 }
 
-t.test('without auth nobody on this machine has to prove anything', async t => {
+t.test('without auth, programs on this machine need no credential', async t => {
   const { initialize } = await startAuthorized(t, undefined)
   t.match(await initialize(), { status: 200 })
   t.match(await initialize('nonsense'), { status: 200 })
 })
 
-t.test('whoever can open the local socket needs no credential', async t => {
+t.test('clients of the local socket need no credential', async t => {
   const { proxy } = await startAuthorized(t, { people: PEOPLE })
   // The path of a socket is short.
   const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-'))
@@ -52,34 +52,37 @@ t.test('whoever can open the local socket needs no credential', async t => {
   t.match(await answered, /"serverInfo"/)
 })
 
-t.test('programs are told that they may authenticate as themselves, where they may', async t => {
-  const ask = async (embedded: object | undefined) => {
-    const people = { alice: { tokens: [{ hash: hashOf(ALICE) }] } }
-    const { origin } = await startAuthorized(t, { people, embedded })
-    const version = '2026-07-28'
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': version,
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
+t.test(
+  'challenges mention client credentials only where programs may authenticate as themselves',
+  async t => {
+    const ask = async (embedded: object | undefined) => {
+      const people = { alice: { tokens: [{ hash: hashOf(ALICE) }] } }
+      const { origin } = await startAuthorized(t, { people, embedded })
+      const version = '2026-07-28'
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': version,
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      const response = await fetch(`${origin}/mcp`, {
+        method: 'POST',
+        headers: {
+          ...JSON_HEADERS,
+          authorization: `Bearer ${ALICE}`,
+          'mcp-protocol-version': version,
+          'mcp-method': 'server/discover',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta } }),
+      })
+      const { result } = (await response.json()) as { result: { capabilities: { extensions?: object } } }
+      return result.capabilities.extensions
     }
-    const response = await fetch(`${origin}/mcp`, {
-      method: 'POST',
-      headers: {
-        ...JSON_HEADERS,
-        authorization: `Bearer ${ALICE}`,
-        'mcp-protocol-version': version,
-        'mcp-method': 'server/discover',
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta } }),
+    t.equal(await ask(undefined), undefined)
+    t.same(await ask({ clients: { nightly: { hash: hashOf('secret') } } }), {
+      'io.modelcontextprotocol/oauth-client-credentials': {},
     })
-    const { result } = (await response.json()) as { result: { capabilities: { extensions?: object } } }
-    return result.capabilities.extensions
-  }
-  t.equal(await ask(undefined), undefined)
-  t.same(await ask({ clients: { nightly: { hash: hashOf('secret') } } }), {
-    'io.modelcontextprotocol/oauth-client-credentials': {},
-  })
-})
+  },
+)
 
 t.test('a personal token is what lets a request in', async t => {
   const { initialize } = await startAuthorized(t, { people: PEOPLE })
@@ -177,7 +180,7 @@ t.test('a WebSocket is refused before the upgrade', async t => {
   t.match(answer, /^HTTP\/1\.1 101 /)
 })
 
-t.test('a session is no credential, and is another’s for nobody', async t => {
+t.test('a session id is not a credential, and cannot be used by another principal', async t => {
   const carol = createPersonalToken()
   const people = { ...PEOPLE, carol: { tokens: [{ hash: hashOf(carol) }] } }
   const { ask, initialize } = await startAuthorized(t, { people })

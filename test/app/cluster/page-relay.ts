@@ -106,7 +106,7 @@ const ask = (port: number, path: string, body = 'x=1') =>
     },
   )
 
-t.test('a request is answered by whoever began what it is about, or by the eldest', async t => {
+t.test('a request goes to the replica that began its exchange, or to the oldest one', async t => {
   const room = new Room()
   const known = (own: string) => (path: string) =>
     path.startsWith('/link') ? (path === `/link/${own}` ? 'here' : 'whoever') : 'eldest'

@@ -61,7 +61,7 @@ const answerTo = (ws: WebSocket): Promise<string> =>
     ws.on('error', reject)
   })
 
-t.test('clients who come before any other are all served, also those who leave at once', async t => {
+t.test('early clients are all served, including clients that disconnect at once', async t => {
   const { endpoint, asked, letIn, port } = await setUp(t)
   const url = `ws://127.0.0.1:${port}/ws`
   const clients = [new WebSocket(url, 'mcp'), new WebSocket(url)]

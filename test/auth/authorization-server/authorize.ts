@@ -129,7 +129,7 @@ t.test('an unknown client gets a page that leads nowhere, a program JSON', async
   t.match(await program.json(), { error: 'invalid_client' })
 })
 
-t.test('what is not there, or not allowed, is said in JSON', async t => {
+t.test('unknown and forbidden paths are answered in JSON', async t => {
   const as = await startAuthServer(t)
   const calls = [
     ['GET', '/token', 405],
@@ -149,7 +149,7 @@ t.test('what is not there, or not allowed, is said in JSON', async t => {
   t.equal(as.server.owns('/authorize/'), true)
 })
 
-t.test('a token request that fails says why in JSON, and is not kept', async t => {
+t.test('a failed token request gets a JSON error and is not stored', async t => {
   const as = await startAuthServer(t)
   const { status, headers, body } = await exchange(as, 'nobody', 'x')
   t.equal(status, 401)
@@ -169,7 +169,7 @@ t.test('web pages of other origins may ask for tokens: no cookie counts there', 
   }
 })
 
-t.test('nobody signs in over http but on this machine', async t => {
+t.test('sign-in over plain http works only on this machine', async t => {
   const start = (publicUrl: string) => startAuthServer(t, { publicUrl })
   await t.rejects(start('http://192.0.2.7:8808'), {
     message: /auth\.publicUrl is http:\/\/192\.0\.2\.7:8808/,

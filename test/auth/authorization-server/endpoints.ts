@@ -50,7 +50,7 @@ t.test('a client without a scope in its request gets its own scopes (RFC 6749 §
   t.match(await ask('github:admin'), { status: 400, body: { error: 'invalid_scope' } })
 })
 
-t.test('whoever guesses the secret of a client is slowed down, logged and counted', async t => {
+t.test('guessing a client secret is throttled, logged and counted', async t => {
   const lines: object[] = []
   const write = (facts: object, words: string) => lines.push({ ...facts, words })
   const log = { debug: write, info: write, warn: write, error: write, child: () => log }

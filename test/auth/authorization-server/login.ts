@@ -224,7 +224,7 @@ const tokensOf = async ({
   return { body, refresh }
 }
 
-t.test('our tokens outlive those of the identity provider, but not its session', async t => {
+t.test('our tokens outlive the tokens of the identity provider, but not its session', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)
   const { as, provider } = parts
@@ -259,7 +259,7 @@ t.test('a session that the identity provider ended ends our grant while its toke
   }
 })
 
-t.test('an identity provider that cannot be asked costs nobody the login', async t => {
+t.test('an unreachable identity provider ends no logins', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)
   parts.provider.refreshes = 'down'

@@ -3,7 +3,7 @@ import { authorizePath, register, startAuthServer } from '../../support/auth-ser
 
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
 
-t.test('a client with a loopback redirect is native, whatever it says', async t => {
+t.test('a client with a loopback redirect is native, regardless of its declared type', async t => {
   const as = await startAuthServer(t)
   const { status, body } = await register(as, {
     application_type: 'web',
@@ -58,7 +58,7 @@ t.test('a registration without a usable redirect URI is refused', async t => {
   }
 })
 
-t.test('what is no registration gets an error in JSON', async t => {
+t.test('an invalid registration gets an error in JSON', async t => {
   const as = await startAuthServer(t)
   for (const body of [
     '',

@@ -59,7 +59,7 @@ t.test('what one replica puts on a shelf, changes or drops is so at all of them'
   t.match([await one.seek('a'), (await one.seek('b'))?.word], [undefined, 'kept'])
 })
 
-t.test('a replica that comes late finds what is there, and tells what only it has', async t => {
+t.test('a replica that joins late loads the shared grants and publishes its own', async t => {
   const room = new Room()
   const one = room.join()
   void one.set('a', { word: 'early' })
@@ -76,7 +76,7 @@ t.test('a replica that comes late finds what is there, and tells what only it ha
   t.equal(late.get('a')?.word, 'early')
 })
 
-t.test('without the engine nothing is lost, and what is not here is unknown', async t => {
+t.test('without the engine, local grants stay and others are unknown', async t => {
   const room = new Room()
   const [one, other] = [room.join(), room.join()]
   room.isUp = false

@@ -88,7 +88,7 @@ t.test('a file that others can write approves nothing', { skip: process.platform
   t.same(readdirSync(join(as.stateDir, 'approvals')), ['forged.request'], 'nothing else is left there')
 })
 
-t.test('a personal token signs its person in; a wrong one says so, and not for long', async t => {
+t.test('a personal token signs its user in; a wrong one shows an error for a short time', async t => {
   const as = await startAuthServer(t, PEOPLE)
   const browser = as.browser()
   const path = authorizePath(await clientOf(as))
@@ -203,7 +203,7 @@ t.test('a web client is allowed once by a person, a native one each time', async
   }
 })
 
-t.test('somebody else can sign in with the same browser', async t => {
+t.test('another user can sign in with the same browser', async t => {
   const as = await startAuthServer(t, { ...PEOPLE, publicUrl: 'https://p.test' })
   const browser = as.browser()
   const client = await clientOf(as)
@@ -248,7 +248,7 @@ t.test('cookies are for our host alone, and with TLS only there', async t => {
     t.match(cookie, /^mcp-proxy-\d+-[^;]+; Path=\/; HttpOnly; SameSite=Lax(; Max-Age=\d+)?$/)
 })
 
-t.test('over http, cookies alone sign nobody in: all ports of the host receive them', async t => {
+t.test('over http, cookies alone do not sign a user in: all ports of the host receive them', async t => {
   const as = await startAuthServer(t, PEOPLE)
   const redirect = { redirect_uri: 'https://c.test/cb' }
   const path = authorizePath(await clientOf(as, { redirect_uris: ['https://c.test/cb'] }), redirect)

@@ -132,7 +132,7 @@ t.test('a revoked token is dead at once', async t => {
   t.equal(found(as, body.access_token), undefined)
 })
 
-t.test('somebody who leaves the configuration loses what they were granted, at once', async t => {
+t.test('a user removed from the configuration loses all grants at once', async t => {
   const as = await start(t)
   const { body, client } = await signIn(as, { scope: 'mcp github' })
   as.auth = { ...as.auth, people: [personOf('alice', TOKEN)] }
@@ -145,14 +145,14 @@ t.test('somebody who leaves the configuration loses what they were granted, at o
   t.equal((await askToken(as, refresh)).body.error, 'invalid_grant')
 })
 
-t.test('who has none of the scopes is refused, at the client', async t => {
+t.test('a user without any requested scope is refused, at the client', async t => {
   const as = await startAuthServer(t, { auth: { people: [personOf('alice', TOKEN, ['github'])] } })
   const client = await clientOf(as)
   const answer = answerAt(await allowWith(as.browser(), authorizePath(client), TOKEN))
   t.match(answer, { error: 'access_denied', state: 'the state', iss: as.issuer })
 })
 
-t.test('a scope includes those that it implies', async t => {
+t.test('a scope includes the scopes that it implies', async t => {
   const people = [personOf('alice', TOKEN, ['mcp', 'github:admin'])]
   const as = await startAuthServer(t, { auth: { people, scopeImplies: { 'github:admin': ['github'] } } })
   const { body } = await signIn(as, { scope: 'mcp github' })

@@ -84,7 +84,7 @@ t.test('a refusal that is not about who we are is the business of others', async
   t.equal(seen.blocked, 0)
 })
 
-t.test('a token is renewed when little is left of it, and by nobody while nobody calls', async t => {
+t.test('a token is renewed shortly before it expires, and only while it is used', async t => {
   const rows = [
     [{ endsMs: NOW + 60_001, lifeMs: 3_600_000 }, 0],
     [{ endsMs: NOW + 60_000, lifeMs: 3_600_000 }, 1],
@@ -127,7 +127,7 @@ t.test('in trouble a token that is still good is used, and renewed a little late
   t.equal(await authorization(), 'Bearer new')
 })
 
-t.test('nobody waits long for new tokens while the old one is good', async t => {
+t.test('a slow renewal delays no call while the old token is valid', async t => {
   let answer: (response: object) => void = () => undefined
   const web = usualWeb(
     () =>
@@ -364,7 +364,7 @@ t.test('more scopes are for a person to grant; they are kept for the next login'
   t.match(await faultOf(() => setUp().refused(403, more, { sent: '' })), { data: { reason: 'needs-auth' } })
 })
 
-t.test('a refusal of what somebody has granted since then is no new wish', async t => {
+t.test('a refusal of a scope that was granted meanwhile does not request it again', async t => {
   const { authorization, refused, store } = setUp(recordOf({ asked: ['a'] }))
   await authorization()
   store.save(recordOf({ asked: ['a', 'b'], tokens: tokensWith({ access: 'wider' }) }))

@@ -56,7 +56,7 @@ t.test('a device asks at the interval, and slower when it is told to', async t =
   t.match(asked[0]?.form, { device_code: 'd', client_id: 'c', resource: 'https://s.test/mcp' })
 })
 
-t.test('a device that nobody signs in on, or that is refused, ends', async t => {
+t.test('a device login that is refused or not completed ends', async t => {
   const { begin } = setUp({ ...DEVICE, verification_uri: 'javascript:alert(1)' })
   await t.rejects(begin(), { code: 'unauthorized', message: /did not start the login/ })
   const { clock, begin: again } = setUp(DEVICE, { error: 'access_denied' })

@@ -45,7 +45,7 @@ t.test('a person is sent with a challenge, a resource and a state', async t => {
   )
 })
 
-t.test('the scopes are the configured ones, those of the challenge, or all that there are', async t => {
+t.test('the scopes are the configured ones, the scopes of the challenge, or all supported ones', async t => {
   const choose = (
     supported: readonly string[] | undefined,
     challenged: readonly string[] | undefined,
@@ -105,7 +105,7 @@ t.test('who answers is checked before the code goes anywhere', async t => {
   t.match(await finish({ code: 'x', iss: 'https://x.test' }, unknown), { is: 'tokens' }, 'no metadata')
 })
 
-t.test('words of somebody else are not shown', async t => {
+t.test('texts of another issuer are not shown', async t => {
   const words = { error: 'access_denied', error_description: 'Visit https://evil.test to go on' }
   const evil = await finish({ ...words, iss: 'https://evil.test' })
   t.match(evil.words, /came from another authorization server/)

@@ -126,7 +126,7 @@ t.test('an identity provider vouches for the person at the authorization server'
   )
 })
 
-t.test('what an identity provider says besides is no assertion', async t => {
+t.test('extra members of an identity provider’s response are ignored', async t => {
   for (const [answer, words] of [
     [
       { access_token: 'x', issued_token_type: 'urn:other', token_type: 'N_A' },
@@ -178,7 +178,7 @@ t.test('with DPoP a key is made, and a nonce that is wanted is repeated', async 
   t.match((await acquire(settings, { web: bearer })).record.message, /not of type DPoP/)
 })
 
-t.test('tokens of a machine are got anew with what is kept, under the lock', async t => {
+t.test('a stored machine login gets new tokens under the lock', async t => {
   const settings = { grant: 'client_credentials', clientId: 'me', clientSecret: 's' } as const
   const record = recordOf({ redirect: 'none', client: undefined, tokens: { access: 'old', type: 'Bearer' } })
   const store = new MemoryStore(record)

@@ -51,7 +51,7 @@ t.test('what is configured comes first, then our document, then a registration',
   t.match(await become([], { metadata: {} }), { client: { data: { reason: 'needs-client' } }, asked: [] })
 })
 
-t.test('a registration says what kind of client we are', async t => {
+t.test('a registration declares the client type', async t => {
   const { asked } = await become([{ client_id: 'c' }])
   t.same(asked, [
     {

@@ -3,7 +3,7 @@ import { countLogin, wantMore } from '../../../src/auth/client/step-up.js'
 
 const MINUTE_MS = 60_000
 
-t.test('what was asked for and what the server names are wanted together, three times', async t => {
+t.test('requested and challenged scopes are combined, at most three times', async t => {
   const first = wantMore(undefined, { challenged: ['b'], asked: ['a'], nowMs: 0 })
   t.same(first, { scopes: ['a', 'b'], attempts: 0, total: 0, sinceMs: 0 })
   t.equal(wantMore(first, { challenged: ['b'], asked: ['a', 'b'], nowMs: 1 }), first, 'the same again')

@@ -29,7 +29,7 @@ t.test('a token that another process has just stored is used, and no login wante
   t.same(store.record, newer, 'nothing was forgotten')
 })
 
-t.test('of those who wait for the lock only the first asks', async t => {
+t.test('of several waiters for the lock, only the first refreshes', async t => {
   const store = new MemoryStore(recordOf())
   const web = usualWeb({ access_token: 'new', token_type: 'Bearer', refresh_token: 'r2' })
   const source = () => new TokenSource(contextOf(web.fetch, store))
@@ -103,7 +103,7 @@ t.test('after a day it is looked for again, and an endpoint may have moved', asy
   }
 })
 
-t.test('what is found again is not used if it is somebody else’s, or nothing', async t => {
+t.test('a rediscovered authorization server is not used if it differs or is missing', async t => {
   const record = recordOf({ discoveredMs: 0 })
   const B = 'https://b.test'
   for (const [at, found] of [
@@ -138,7 +138,7 @@ t.test('metadata that a challenge named are read there again', async t => {
   t.same([web.to(named).length, web.to(PRM).length], [1, 0])
 })
 
-t.test('a new login begins with the metadata of the resource, and says what it lacks', async t => {
+t.test('a new login starts with the resource metadata and reports what is missing', async t => {
   const acquire = async (places: Parameters<typeof webOf>[0], settings = {}) => {
     const web = webOf({ [PRM]: { resource: S, authorization_servers: [A] }, ...places })
     const source = new TokenSource(contextOf(web.fetch, new MemoryStore(recordOf()), { settings }))

@@ -10,7 +10,7 @@ const answer = (body: unknown, more: { status?: number; type?: string; asked?: r
 }
 const TOKEN = { access_token: 'x', token_type: 'Bearer' }
 
-t.test('the life of a token is what was said, or what the token says, or unknown', async t => {
+t.test('the lifetime of a token comes from the response, from the token, or is unknown', async t => {
   const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`
   const lifeOf = async (more: object) => {
     const read = await answer({ ...TOKEN, ...more })
@@ -27,7 +27,7 @@ t.test('the life of a token is what was said, or what the token says, or unknown
   t.equal(await lifeOf({ access_token: jwt({ exp: 'soon' }) }), undefined)
 })
 
-t.test('an error comes first, whatever the status, and tokens may be a form', async t => {
+t.test('an error takes precedence over the status, and tokens may be form-encoded', async t => {
   t.match(await answer({ error: 'bad_verification_code', ...TOKEN }), {
     is: 'refused',
     error: 'bad_verification_code',
@@ -58,7 +58,7 @@ t.test('an error comes first, whatever the status, and tokens may be a form', as
   }
 })
 
-t.test('the granted scopes are those of the answer, or those that were asked for', async t => {
+t.test('the granted scopes are the scopes of the response, or the requested ones', async t => {
   t.match(await answer({ ...TOKEN, scope: 'a b' }, { asked: ['c'] }), { tokens: { scopes: ['a', 'b'] } })
   t.match(await answer(TOKEN, { asked: ['c'] }), { tokens: { scopes: ['c'] } })
 })

@@ -27,7 +27,7 @@ const create = (limits = {}) => {
   return { links, clock, ownOf, by, bounds }
 }
 
-t.test('a link is to our page, bound to whoever asked, and ends after ten minutes', async t => {
+t.test('a link leads to our page, is bound to its user, and expires after ten minutes', async t => {
   const { links, clock, ownOf } = create()
   const [hers, his] = [ownOf('person alice'), ownOf('person bob')]
   const link = links.linkFor(hers, 'person alice')
@@ -45,7 +45,7 @@ t.test('a link is to our page, bound to whoever asked, and ends after ten minute
   t.equal(links.find(link?.id ?? ''), undefined)
 })
 
-t.test('whoever has used a link gets another one, and so many are kept', async t => {
+t.test('a used link is replaced, and the number of links is bounded', async t => {
   const { links, ownOf, bounds } = create({ loginFlows: 2 })
   const hers = ownOf('person alice')
   const first = links.find(links.linkFor(hers, 'person alice')?.id ?? '')
@@ -60,14 +60,14 @@ t.test('whoever has used a link gets another one, and so many are kept', async t
   t.equal(bounds.hits.loginFlows?.hits, 1)
 })
 
-t.test('a user who asks for many links ends those of no other user', async t => {
+t.test('a user who requests many links does not displace the links of others', async t => {
   const { links, ownOf } = create({ loginFlows: 5 })
   const hers = links.linkFor(ownOf('person alice'), 'person alice')
   for (let at = 0; at < 20; at += 1) links.linkFor(ownOf('person bob'), 'person bob')
   t.ok(links.find(hers?.id ?? ''))
 })
 
-t.test('the login that all share is offered to nobody where people prove who they are', async t => {
+t.test('the shared login is not offered where users authenticate', async t => {
   const { links, by } = create()
   t.equal(links.linkFor(by, 'local'), undefined)
   t.equal(links.linkFor(by, 'person alice'), undefined)

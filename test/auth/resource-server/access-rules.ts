@@ -17,7 +17,7 @@ const access = accessOf(CONFIG, silentLogger)
 
 const bob = (...scopes: readonly string[]) => callerWith('person bob', scopes)
 
-t.test('a server is seen with all scopes of `see`, whatever others there are', async t => {
+t.test('a caller with all scopes of `see` sees a server, regardless of other scopes', async t => {
   const rows = [
     [bob('mcp', 'github'), true],
     [bob('github:admin'), false],
@@ -42,7 +42,7 @@ t.test('a call that lacks a scope is told all that it needs, each once', async t
   t.equal(access?.lacking(LOCAL, 'delete_repo'), undefined, 'where nothing has to be proven')
 })
 
-t.test('a server without rules has nothing to ask about', async t => {
+t.test('a server without rules requires no scopes', async t => {
   t.equal(accessOf({ see: [], call: [] }, silentLogger), undefined)
 })
 

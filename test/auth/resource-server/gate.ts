@@ -147,7 +147,7 @@ t.test('each copy of a caller ends with its token, and scopes without a proof ar
   t.equal(gate.renew(LOCAL), LOCAL)
 })
 
-t.test('whatever stands in a challenge is a quoted string in one line', async t => {
+t.test('every value in a challenge is a quoted string on one line', async t => {
   const { gate } = setUp({})
   const { headers } = gate.insufficientScope('/mcp', ['a"b\\c', 'd\r\nX: ü'])
   t.match(headers['WWW-Authenticate'], /scope="a\\"b\\\\c d\?\?X: \?"$/)

@@ -17,7 +17,7 @@ const elsewhere = recordOf({
   tokens: { access: 'of b', type: 'Bearer' },
 })
 
-t.test('a new login takes the place of all others, which are there until it is', async t => {
+t.test('a new login replaces all others once it is complete', async t => {
   const { folder, store, names } = setUp(t)
   const other = recordOf({ owner: 'person alice' })
   store.save(other)

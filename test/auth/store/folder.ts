@@ -43,7 +43,7 @@ t.test('a folder of another user is not used', { skip: !isRoot && 'only root can
   await t.rejects(open(stateDir), { message: /logins are not kept in .*credentials.*chown.*elsewhere/ })
 })
 
-t.test('without a folder there is nothing to do', async t => {
+t.test('without a folder, cleaning up does nothing', async t => {
   const stateDir = t.testdir()
   await open(stateDir)
   t.notOk(existsSync(join(stateDir, 'credentials')))

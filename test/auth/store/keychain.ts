@@ -30,7 +30,7 @@ t.test('the key that seals logins is made once, and kept in the keychain', async
   t.same(await keychainKey(load), key)
 })
 
-t.test('without a keychain it says what to install', async t => {
+t.test('without a keychain, the error names the package to install', async t => {
   const words = /"credentialStore" is "keychain", which cannot be used: install @napi-rs\/keyring/
   await t.rejects(keychainKey(), { code: 'unavailable', message: words }, 'it is not installed here')
   class Entry {

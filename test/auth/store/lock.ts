@@ -55,7 +55,7 @@ t.test('a lock is stale when its process is gone, when it is old, or when its ti
   t.equal(await withLock(file, () => 'half written'), 'half written')
 })
 
-t.test('whoever held a lock for too long does not remove that of another', async t => {
+t.test('the holder of an expired lock does not remove the lock of another process', async t => {
   const file = fileOf(t)
   const other = JSON.stringify({ pid: 1, place: 'elsewhere', atMs: Date.now(), id: 'other' })
   await withLock(file, () => writeFileSync(file, other))

@@ -8,7 +8,7 @@ const servers = [
   { name: 'linear', transport: { kind: 'auto', url: S, headers: {} }, owner: 'shared' },
 ] as const
 
-t.test('the status says whether a token is for its server, and no part of it', async t => {
+t.test('the status shows whether a token is for its server, without any part of the token', async t => {
   const store = new CredentialFiles({ folder: t.testdir(), key: undefined, log: silentLogger })
   const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`
   for (const [access, isForServer] of [

@@ -38,7 +38,7 @@ const call = async (world: World, client: FakeClient, name: string): Promise<unk
 
 // ── what the connection has ──
 
-t.test('each client sees and calls what its own connection has, and hears of what that gains', async t => {
+t.test('each client sees, calls and is notified of the items of its own connection', async t => {
   for (const sharing of ['session', 'principal'] as const) {
     const world = new World({ a: { tools: tools('x'), options: { sharing } } })
     const clients = [await world.client(), await world.client({ principal: 'other' })] as const
@@ -60,7 +60,7 @@ t.test('each client sees and calls what its own connection has, and hears of wha
 })
 
 t.test(
-  'a server may have other things for clients that can be asked other things, whoever comes first',
+  'a server may list different items for clients with other capabilities, in any order of arrival',
   async t => {
     const able = { capabilities: ALL_ABILITIES }
     const unable = { capabilities: CAN_NOTHING }
@@ -120,7 +120,7 @@ t.test('a server of 2026-07-28 has the same for all, and is asked once', async t
   t.equal(world.server('a').got('tools/list').length, 1)
 })
 
-t.test('a server that has other things in each era shows each client those of its own', async t => {
+t.test('a server with different items in each era shows each client the items of its era', async t => {
   const own: Script['own'] = ({ serverRequests }) =>
     serverRequests === 'pushed' ? { tools: tools('older') } : {}
   const script: Script = { tools: tools('newer'), revision: '2026-07-28', otherRevision: '2025-11-25', own }
@@ -137,7 +137,7 @@ t.test('a server that has other things in each era shows each client those of it
   }
 })
 
-t.test('a request that listens hears of what its own connection gains, and of nothing else', async t => {
+t.test('a listening request is notified only of items that its own connection gains', async t => {
   const world = new World({ a: { tools: tools('x'), options: { sharing: 'session' } } })
   const clients = [world.modern(), world.modern()] as const
   for (const client of clients) t.same(await list(client), ['a__x'])
@@ -212,7 +212,7 @@ t.test('a tool that breaks its promise to one client is shown to none with it', 
   t.match(await call(world, clients[1], 'a__x'), { result: {} })
 })
 
-t.test('a client hears of what it loses with the connection that had gained it', async t => {
+t.test('a client is notified of the items that it loses with their connection', async t => {
   const options = { sharing: 'session', isProcess: true, limits: { childrenPerServer: 1 } } as const
   const world = new World({ a: { tools: tools('x'), options } })
   const [loser, next] = [await world.client(), await world.client()]
@@ -233,7 +233,7 @@ t.test('a client hears of what it loses with the connection that had gained it',
 
 // ── what is shared ──
 
-t.test('clients who see the same share it, whatever others see', async t => {
+t.test('clients with the same lists share one copy, independently of other clients', async t => {
   const world = new World({
     a: { tools: tools('x'), options: { sharing: 'session' } },
     b: { tools: tools('y') },
@@ -368,7 +368,7 @@ t.test(
   },
 )
 
-t.test('a program that each session has for itself is started by those who call it alone', async t => {
+t.test('a program that runs per session is started only by sessions that call it', async t => {
   const world = new World({ a: program('session') })
   const caller = await world.client()
   await list(caller)

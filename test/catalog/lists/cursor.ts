@@ -55,13 +55,13 @@ t.test('a long key is a hash in the cursor, and the cursor stays short', async t
   )
 })
 
-t.test('a cursor of one list is none of another', async t => {
+t.test('a cursor of one list is invalid for another', async t => {
   for (const list of ['prompts', 'resources', 'templates'] as const) {
     t.equal(decodeCursor(encodeCursor(position), list), undefined)
   }
 })
 
-t.test('text that we did not write is no cursor', async t => {
+t.test('a foreign text is not a valid cursor', async t => {
   for (const text of [
     '',
     'bogus',

@@ -109,7 +109,7 @@ t.test('a server without the method has an empty list; a result without the memb
   t.match(await walk(() => ({})), { items: [], isWhole: true })
 })
 
-t.test('a list may be kept as long as its page that ends first, by all if every page says so', async t => {
+t.test('the lifetime of a list is the shortest of its pages, public if every page is', async t => {
   const page = (ttlMs: unknown, cacheScope: unknown, nextCursor?: string) => ({
     tools: [],
     ttlMs,
@@ -128,39 +128,36 @@ t.test('a list may be kept as long as its page that ends first, by all if every 
   t.equal((await walk(() => page(5, 'public'))).hints, undefined, 'an older server means something else')
 })
 
-t.test(
-  'what comes with items does not stay in memory with them, and counts if it stands between them',
-  async t => {
-    const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
-    const limit = { clock: new FakeClock(), timeoutMs: 1000 }
-    const walkOf = (page: (number: number) => string) => {
-      let pages = 0
-      const link = {
-        serverRequests: 'pushed',
-        call: (_request: unknown, sink: { ended(outcome: Outcome): void }) => {
-          pages += 1
-          queueMicrotask(() => sink.ended(succeeded(readJson(Buffer.from(page(pages))))))
-          return { cancel: () => undefined }
-        },
-      }
-      return readList(link as never, 'tools', limit, bounds)
+t.test('data between the items is counted but not retained', async t => {
+  const bounds = new LimitCounters({ limits: { ...DEFAULT_LIMITS, listBytes: 1000 } })
+  const limit = { clock: new FakeClock(), timeoutMs: 1000 }
+  const walkOf = (page: (number: number) => string) => {
+    let pages = 0
+    const link = {
+      serverRequests: 'pushed',
+      call: (_request: unknown, sink: { ended(outcome: Outcome): void }) => {
+        pages += 1
+        queueMicrotask(() => sink.ended(succeeded(readJson(Buffer.from(page(pages))))))
+        return { cancel: () => undefined }
+      },
     }
-    const padded = await walkOf(
-      n => `{"tools":[1],"_meta":{"x":"${'x'.repeat(5000)}"}${n < 9 ? `,"nextCursor":"${n}"` : ''}}`,
-    )
-    t.equal(padded.items.length, 9)
-    t.ok(padded.items.every(item => item.buffer.byteLength < 100))
-    const cut = { isWhole: false, reason: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' }
-    t.match(await walkOf(n => `{"tools":[1${' '.repeat(400)}],"nextCursor":"${n}"}`), {
-      ...cut,
-      items: { length: 3 },
-    })
-    t.match(await walkOf(n => `{"tools":[],"nextCursor":"${n}${'x'.repeat(400)}"}`), {
-      ...cut,
-      items: { length: 0 },
-    })
-  },
-)
+    return readList(link as never, 'tools', limit, bounds)
+  }
+  const padded = await walkOf(
+    n => `{"tools":[1],"_meta":{"x":"${'x'.repeat(5000)}"}${n < 9 ? `,"nextCursor":"${n}"` : ''}}`,
+  )
+  t.equal(padded.items.length, 9)
+  t.ok(padded.items.every(item => item.buffer.byteLength < 100))
+  const cut = { isWhole: false, reason: 'more than 1000 bytes (limits.listBytes)', cutAt: 'listBytes' }
+  t.match(await walkOf(n => `{"tools":[1${' '.repeat(400)}],"nextCursor":"${n}"}`), {
+    ...cut,
+    items: { length: 3 },
+  })
+  t.match(await walkOf(n => `{"tools":[],"nextCursor":"${n}${'x'.repeat(400)}"}`), {
+    ...cut,
+    items: { length: 0 },
+  })
+})
 
 t.test('a list that a login would show fails in the words of the login', async t => {
   const data = { server: 'linear', reason: 'needs-auth' }

@@ -232,26 +232,23 @@ t.test(
 
 // ── programs that nobody uses ──
 
-t.test(
-  'a program that was stopped because nobody used it stays listed, and starts when it is called',
-  async t => {
-    const world = new World({ a: SCRIPT })
-    const first = await world.client()
-    await look(first)
-    first.leave()
-    await world.pass(16 * 60_000, 60_000)
-    t.ok(world.server('a').link.isClosed)
-    const later = await world.client()
-    await world.pass(3_600_000, 60_000)
-    t.same(await look(later), SEEN)
-    t.equal(world.server('a').greetings.length, 1)
-    later.call('tools/call', { name: 'a__x' })
-    await world.pass(500, 10)
-    t.equal(world.server('a').greetings.length, 2)
-    t.same(later.told, [])
-    await world.router.close()
-  },
-)
+t.test('a program that was stopped while idle stays listed, and starts when it is called', async t => {
+  const world = new World({ a: SCRIPT })
+  const first = await world.client()
+  await look(first)
+  first.leave()
+  await world.pass(16 * 60_000, 60_000)
+  t.ok(world.server('a').link.isClosed)
+  const later = await world.client()
+  await world.pass(3_600_000, 60_000)
+  t.same(await look(later), SEEN)
+  t.equal(world.server('a').greetings.length, 1)
+  later.call('tools/call', { name: 'a__x' })
+  await world.pass(500, 10)
+  t.equal(world.server('a').greetings.length, 2)
+  t.same(later.told, [])
+  await world.router.close()
+})
 
 t.test('how long a program may be without clients is for its configuration to say', async t => {
   const idleStop = (ms: number) => ({ ...SCRIPT, options: { ...PROGRAM, idleStopMs: ms } })

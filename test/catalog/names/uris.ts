@@ -42,7 +42,7 @@ t.test('servers that differ in case alone are found by the exact alias only', as
   t.equal(splitUri('gH+a:b', find), undefined)
 })
 
-t.test('a URI of nobody is not taken apart', async t => {
+t.test('a URI without an owner is not parsed', async t => {
   const find = schemeAliases(['gh'])
   for (const uri of [
     'file:///x',

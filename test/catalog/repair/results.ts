@@ -206,7 +206,7 @@ t.test('base64 of either alphabet, with white space or without padding, becomes 
   t.match(valueOf(repairResult('tools/call', json(whole))), { content: [{ data: '/+8AAA/=' }] })
 })
 
-t.test('base64 that cannot be read is shown as text, whatever is wrong with it', async t => {
+t.test('unreadable base64 is shown as text, for every kind of damage', async t => {
   for (const data of ['!', 'QQQQQ', 'Q', 'QQ=Q', 'QQ====', 'QUE=QUE=', 'é', 'QQ\0']) {
     const image = { type: 'image', data, mimeType: 'a/b' }
     const repaired = valueOf(repairResult('tools/call', textOf({ content: [image] })))
@@ -238,7 +238,7 @@ t.test('null is structured output of a 2026-07-28 server only', async t => {
   })
 })
 
-t.test('what is no result of the call yet is not made to look like one', async t => {
+t.test('an intermediate result is not converted to a final one', async t => {
   for (const text of [
     '{"resultType":"input_required","inputRequests":{},"requestState":"s"}',
     '{"resultType":"task","taskId":"t","status":"working"}',
@@ -271,7 +271,7 @@ t.test('a clean result is the same result, down to the last byte', async t => {
   }
 })
 
-t.test('garbage in the place of a list or an object does not throw', async t => {
+t.test('garbage instead of a list or an object does not throw', async t => {
   for (const method of ['tools/call', 'prompts/get', 'resources/read', 'completion/complete']) {
     for (const value of [
       'null',
@@ -292,7 +292,7 @@ t.test('garbage in the place of a list or an object does not throw', async t => 
   }
 })
 
-t.test('numbers and members that nobody knows survive repair and renaming of a sloppy tool', async t => {
+t.test('unknown numbers and members survive repair and renaming of a sloppy tool', async t => {
   const schema =
     '{"properties":{"n":{"maximum":9223372036854775807,"multipleOf":1.0}},"x":1e400,"type":"object"}'
   const repaired = repairItem(

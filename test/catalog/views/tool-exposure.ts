@@ -27,28 +27,25 @@ const ROWS: readonly (readonly [string, number, number, 'direct' | 'search', str
   ['copilot-cli', 5000, 500_000, 'direct', 'it loads tools on demand'],
 ]
 
-t.test('a client is shown as many tools as it takes, and else searches them', async t => {
+t.test('a client sees all tools up to its maximum, and search tools otherwise', async t => {
   for (const [name, tools, tokens, mode, why] of ROWS) {
     const client = new FakeClient(ROUTER, { name })
     t.match(toolExposure().choose(client, amount(tools, tokens)), { mode, why }, name)
   }
 })
 
-t.test(
-  'where the mode is auto, or maxTools is given, clients that nobody knows count as most models do',
-  async t => {
-    const auto = toolExposure({ expose: { mode: 'auto' } })
-    for (const [tools, mode] of [
-      [128, 'direct'],
-      [129, 'search'],
-    ] as const)
-      t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), amount(tools)).mode, mode)
-    const limited = toolExposure({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
-    t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), amount(8)).mode, 'search')
-  },
-)
+t.test('in auto mode, or with maxTools, unknown clients are treated like most models', async t => {
+  const auto = toolExposure({ expose: { mode: 'auto' } })
+  for (const [tools, mode] of [
+    [128, 'direct'],
+    [129, 'search'],
+  ] as const)
+    t.equal(auto.choose(new FakeClient(ROUTER, { name: 'x' }), amount(tools)).mode, mode)
+  const limited = toolExposure({ clients: [{ name: 'x', maxTools: 7, expose: undefined }] })
+  t.equal(limited.choose(new FakeClient(ROUTER, { name: 'x' }), amount(8)).mode, 'search')
+})
 
-t.test('what the configuration says of the client comes first, then of its view, then of all', async t => {
+t.test('the rules of the client take precedence over its view, then over the defaults', async t => {
   const rules = toolExposure({
     expose: { mode: 'direct', pin: ['a'], tokens: 5 },
     views: [{ name: 'v', expose: { mode: 'search', pin: ['b'] } }],
@@ -69,7 +66,7 @@ t.test('what the configuration says of the client comes first, then of its view,
   t.same(said({ name: 'claude-code' }), ['direct', SAID, ['a'], Number.POSITIVE_INFINITY])
 })
 
-t.test('a session keeps what was chosen, whatever a reload says', async t => {
+t.test('a session keeps its mode across reloads', async t => {
   const rules = toolExposure({ expose: { mode: 'search' } })
   const [client, other] = [new FakeClient(ROUTER), new FakeClient(ROUTER)]
   t.equal(rules.known(client)?.mode, 'search')

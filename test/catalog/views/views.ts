@@ -33,7 +33,7 @@ t.test('a server is in a view that names it, by its name or by a tag', t => {
   t.end()
 })
 
-t.test('a view by annotations has tools that say so, and none that also says otherwise', t => {
+t.test('a view by annotations contains tools that declare them without contradiction', t => {
   const view = new View(rules('v', { annotations: { readOnlyHint: true } }))
   const has = (annotations: string): boolean =>
     view.hasTool({ exposed: 'x', text: rawText(`{"name":"x",${annotations}}`) })
@@ -45,7 +45,7 @@ t.test('a view by annotations has tools that say so, and none that also says oth
   t.end()
 })
 
-t.test('a view is open to those who have all of its scopes', t => {
+t.test('a view is open to callers with all of its scopes', t => {
   const view = new View(rules('v', { scopes: ['a', 'b'] }))
   const caller = (scopes: readonly string[]) => ({ ...unauthenticatedCaller('p'), scopes: new Set(scopes) })
   t.ok(view.isOpenTo(unauthenticatedCaller('p')))
@@ -54,7 +54,7 @@ t.test('a view is open to those who have all of its scopes', t => {
   t.end()
 })
 
-t.test('a client keeps the name of its view, whatever the configuration says later', t => {
+t.test('a client keeps the name of its view across reloads', t => {
   const views = new Views({ views: [rules('a')], clients: [{ name: 'fake*', view: 'a' }] })
   const client = new FakeClient(ROUTER)
   const name = views.nameFor(client)
@@ -73,7 +73,7 @@ t.test('a view stays the same as long as its rules do', t => {
   t.end()
 })
 
-t.test('views that nobody may ask for are not named', t => {
+t.test('views that a caller may not request are not named', t => {
   const views = new Views({ views: [rules('a'), rules('')], clients: [] })
   t.strictSame(views.names, ['a'])
   t.notOk(views.has(''))

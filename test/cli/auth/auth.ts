@@ -20,7 +20,7 @@ t.test('auth token needs a name of one word', async t => {
   t.match(await runHere(t, 'auth', 'token', 'a b'), { code: 2, err: /one word/ })
 })
 
-t.test('auth login names what is no server, or none to sign in at', async t => {
+t.test('auth login reports unknown servers and servers without a login', async t => {
   const config = configFile(t, { linear: { url: 'https://mcp.linear.app/mcp', oauth: false }, tiny: tiny() })
   const logIn = (name: string) => runHere(t, 'auth', 'login', name, '--config', config)
   t.match(await logIn('linea'), { code: 2, err: /there is no server linea; did you mean linear\?/ })
@@ -31,6 +31,6 @@ t.test('auth login names what is no server, or none to sign in at', async t => {
   t.match(soon, { code: 2, err: /--timeout must be a duration/ })
 })
 
-t.test('auth approve says when nobody waits for a code', async t => {
+t.test('auth approve reports that no sign-in has the code', async t => {
   t.match(await runHere(t, 'auth', 'approve', 'K7QX2MPA'), { code: 1, err: /\S/ })
 })

@@ -21,7 +21,7 @@ const only =
   (request, response) =>
     void response.writeHead(request.method === method && request.url === path ? status : 404).end()
 
-t.test('somebody listens at an address, or nobody does', async t => {
+t.test('an address is probed for a listener', async t => {
   const origin = await serve(t, only('GET', '/'))
   t.equal(await isListening(`${origin}/mcp`), true)
   const taken = createTcpServer()
@@ -36,7 +36,7 @@ t.test('somebody listens at an address, or nobody does', async t => {
   }
 })
 
-t.test('what an address answers says why its server cannot be reached, and what fixes that', async t => {
+t.test('the answer of an address explains why its server is not reachable, with the fix', async t => {
   const rows: readonly (readonly [RequestListener, string, object])[] = [
     [only('POST', '/mcp'), '/mcp', { status: 200, why: undefined, fix: undefined }],
     [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401', fix: undefined }],

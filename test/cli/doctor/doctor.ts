@@ -67,7 +67,7 @@ t.test('a file that is well is well, offline and with its servers', async t => {
   t.match(out, /^\S+ \d+ checks without findings$/m)
 })
 
-t.test('what is not well is told with its number, and no secret with it', async t => {
+t.test('doctor prints each problem with its number and without secrets', async t => {
   const dies = { command: process.execPath, args: ['-e', `console.error('bad ${SECRET}'); process.exit(3)`] }
   const file = configFile(t, {
     dies: { ...dies, env: { API_KEY: SECRET } },
@@ -97,7 +97,7 @@ t.test('what is not well is told with its number, and no secret with it', async 
   t.equal((await runHere(t, 'doctor', '--config', file, '--offline', '--only', 'D016', '--strict')).code, 1)
 })
 
-t.test('the codes say what is wrong with the command line, the file, or with doctor', async t => {
+t.test('the exit codes distinguish the command line, the file and failures of doctor', async t => {
   const file = configFile(t, { one: tiny() })
   homeless(t)
   const rows: readonly (readonly [words: string[], code: number, err: RegExp])[] = [
@@ -311,7 +311,7 @@ t.test('what a killed proxy has left is told, and ended', { skip: skipWithout.pr
 })
 
 t.test(
-  'variables are those that a daemon finds, and a login shell that says nothing is told',
+  'variables are resolved as in a daemon, and a silent login shell is reported',
   { skip: skipWithout.proc },
   async t => {
     const file = configFile(t, {
@@ -341,7 +341,7 @@ t.test(
   },
 )
 
-t.test('a place that is no folder of ours is told', { skip: skipWithout.links }, async t => {
+t.test('a socket path that is not a folder of the user is reported', { skip: skipWithout.links }, async t => {
   const file = configFile(t, { one: tiny() })
   homeless(t)
   const folder = dirname(file)

@@ -21,7 +21,7 @@ t.test('a Docker that does not answer is told in its own words', { skip: isWindo
   t.match(await readDocker(docker(t, 'exit 1')), { why: /version fails: it does not answer$/ })
 })
 
-t.test('where no server needs Docker nobody asks for it', async t => {
+t.test('Docker is not queried if no server needs it', async t => {
   const path = process.execPath
   t.equal(await readDocker([{ server: 's', command: 'node', args: [], path, searched: 'PATH' }]), undefined)
 })

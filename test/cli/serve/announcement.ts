@@ -13,7 +13,7 @@ const ALL = [
   'mcp-proxy listening on unix:///run/my%20x.sock',
 ]
 
-t.test('every address has a line, and the first line is nothing but its URL', async t => {
+t.test('every address has a line, and the first line is only its URL', async t => {
   const lines = (...args: Parameters<typeof addressesOf>) => listeningLines(addressesOf(...args)).split('\n')
   t.same(lines(HTTP, '/run/my x.sock'), ALL)
   t.same(lines({ ...HTTP, sseUrl: undefined, wsUrl: undefined }, undefined), [ALL[0]])

@@ -147,7 +147,7 @@ t.test('initialize and lists wait while the only server starts, with a word afte
   t.match(JSON.parse(await bridge.line(/"id":2/)), { result: { tools: [{ name: 'x' }] } })
 })
 
-t.test('who does not want to wait says so', async t => {
+t.test('--startup-wait limits the wait for the server', async t => {
   const argv = ['bridge', '--startup-wait', '0s', '--to', 'stdio', '--', ...rich(20_000)]
   const bridge = startBin(t, argv)
   bridge.send(INITIALIZE, { method: 'notifications/initialized' }, { id: 2, method: 'tools/list' })
@@ -159,7 +159,7 @@ t.test('who does not want to wait says so', async t => {
 })
 
 t.test(
-  'a bridge says of itself what its server says, as far as the revision of the client has it',
+  'a bridge reports the identity of its server, as far as the client’s revision supports it',
   async t => {
     const bridge = startBin(t, ['bridge', '--port', '0', '--', ...rich(0)])
     const url = await urlOf(bridge, /\/mcp$/)
@@ -265,7 +265,7 @@ t.test('a bridge is named after what it bridges, and after no secret', async t =
   }
 })
 
-t.test('how a URL is spoken to is said by its beginning, or by --from', async t => {
+t.test('the transport of a URL follows from its scheme, or from --from', async t => {
   const rows: readonly (readonly [url: string, from: UrlFlags['from'], kind: string | undefined])[] = [
     ['http://h/x', undefined, 'auto'],
     ['https://h/x', 'auto', 'auto'],

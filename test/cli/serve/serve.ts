@@ -28,7 +28,7 @@ const post = (url: string, message: object, session?: string | null) =>
     body: JSON.stringify({ jsonrpc: '2.0', ...message }),
   })
 
-t.test('serve says where it listens, serves, and ends its servers with itself', async t => {
+t.test('serve prints where it listens, serves, and ends its servers when it ends', async t => {
   const file = configFile(t, { one: tiny() }, { listen: { port: 1 } })
   const socket = socketFile(t)
   const proxy = startBin(t, ['serve', '--config', file, '--port', '0', '--socket', socket])
@@ -71,7 +71,7 @@ t.test('serve says where it listens, serves, and ends its servers with itself', 
 })
 
 t.test(
-  'a proxy that was updated while it runs serves on, and says so where it cannot',
+  'a proxy that was updated while running continues, and reports parts that it cannot load',
   { skip: skipWithout.links },
   async t => {
     const root = resolve(BIN, '../..')

@@ -91,7 +91,7 @@ t.test('a service is installed, looked at and removed', { skip: process.platform
   ])
 })
 
-t.test('a service whose files are gone says so', { skip: process.platform !== 'linux' }, async t => {
+t.test('a service with missing files reports them', { skip: process.platform !== 'linux' }, async t => {
   const { unit } = setUp(t)
   mkdirSync(dirname(unit), { recursive: true })
   const command = '"/nowhere/node" "/nowhere/mcp-proxy.js" serve --config "/nowhere/mcp.json" --service'
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('what is not ours, or not known, is left alone', { skip: isWindows }, async t => {
+t.test('foreign and unknown files are left alone', { skip: isWindows }, async t => {
   const { file, unit, commands } = setUp(t)
   mkdirSync(dirname(unit), { recursive: true })
   writeFileSync(unit, '[Service]\nExecStart=/usr/bin/mcp-proxy --port 1 uvx x\n')

@@ -47,7 +47,7 @@ t.test('a server that needs a folder is tried, called and listed in the current 
   t.match(JSON.parse(out).servers, [{ name: 'tiny', state: 'ready' }])
 })
 
-t.test('the first server is added where there is no folder for the file yet', async t => {
+t.test('add creates the folder of the file for the first server', async t => {
   const config = join(t.testdir(), 'not', 'there', 'mcp.json')
   const words = ['add', 'tiny', '--config', config, '--', process.execPath, TINY]
   t.match(await runHere(t, ...words), { code: 0, err: /tiny: \d+ tools?, written to / })
@@ -111,7 +111,7 @@ t.test('a server of a registry is added by its name', async t => {
   t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}fix: mcp-proxy add weather2 -- COMMAND/ })
 })
 
-t.test('add says what it lacks', async t => {
+t.test('add reports missing arguments', async t => {
   const { config } = fileOf(t)
   for (const [words, says] of [
     [['x'], /what is "x"\?/],

@@ -50,48 +50,39 @@ t.test('import shows what it would write, then writes it where all verbs look fo
   for (const { out, err } of [dry, done, again]) t.notMatch(out + err, SECRET)
 })
 
-t.test(
-  'a server is disabled, enabled and removed, and what was taken is printed without secrets',
-  async t => {
-    const { home, config, read } = homeOf(t)
-    await runHere(t, 'import', '--secrets', 'keep', '--from', 'cursor')
-    t.equal(read().github.env.GITHUB_TOKEN, SECRET, 'they stay if that is wanted')
-    t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is disabled' })
-    t.equal(read().github.disabled, true)
-    t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is already disabled' })
-    const { out } = await runHere(t, 'disable', 'github', '--json')
-    t.same(JSON.parse(out), { version: 1, name: 'github', disabled: true, changed: false })
-    t.match(await runHere(t, 'enable', 'github'), { code: 0 })
-    t.notOk('disabled' in read().github)
-    t.match(await runHere(t, 'remove', 'gthub'), {
-      code: 2,
-      err: /there is no server "gthub"; did you mean github\?/,
-    })
-    const removed = await runHere(t, 'remove', 'github')
-    t.same(JSON.parse(removed.out), {
-      github: { command: 'npx', args: ['-y', 'gh'], env: { GITHUB_TOKEN: '***' } },
-    })
-    t.notMatch(removed.out + removed.err, SECRET)
-    t.same(Object.keys(read()), ['notes'])
-    writeFileSync(
-      config,
-      '{ "mcpServers": { "a": { "x-mcp-proxy": { "enabled": false }, "command": "x" } }, }',
-    )
-    await runHere(t, 'enable', 'a', '--config', config)
-    t.equal(
-      readFileSync(config, 'utf8'),
-      '{ "mcpServers": { "a": { "x-mcp-proxy": { }, "command": "x" } }, }',
-    )
-    const file = join(home, 'twice.json')
-    writeFileSync(file, '{ "mcpServers": { "a": { "command": "x" },\n "a": { "command": "y" } } }')
-    t.match(await runHere(t, 'disable', 'a', '--config', file), {
-      code: 4,
-      err: /twice\.json:2: the key "mcpServers\.a" stands here a second/,
-    })
-  },
-)
+t.test('a server is disabled, enabled and removed, and its entry is printed without secrets', async t => {
+  const { home, config, read } = homeOf(t)
+  await runHere(t, 'import', '--secrets', 'keep', '--from', 'cursor')
+  t.equal(read().github.env.GITHUB_TOKEN, SECRET, 'they stay if that is wanted')
+  t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is disabled' })
+  t.equal(read().github.disabled, true)
+  t.match(await runHere(t, 'disable', 'github'), { code: 0, err: 'github is already disabled' })
+  const { out } = await runHere(t, 'disable', 'github', '--json')
+  t.same(JSON.parse(out), { version: 1, name: 'github', disabled: true, changed: false })
+  t.match(await runHere(t, 'enable', 'github'), { code: 0 })
+  t.notOk('disabled' in read().github)
+  t.match(await runHere(t, 'remove', 'gthub'), {
+    code: 2,
+    err: /there is no server "gthub"; did you mean github\?/,
+  })
+  const removed = await runHere(t, 'remove', 'github')
+  t.same(JSON.parse(removed.out), {
+    github: { command: 'npx', args: ['-y', 'gh'], env: { GITHUB_TOKEN: '***' } },
+  })
+  t.notMatch(removed.out + removed.err, SECRET)
+  t.same(Object.keys(read()), ['notes'])
+  writeFileSync(config, '{ "mcpServers": { "a": { "x-mcp-proxy": { "enabled": false }, "command": "x" } }, }')
+  await runHere(t, 'enable', 'a', '--config', config)
+  t.equal(readFileSync(config, 'utf8'), '{ "mcpServers": { "a": { "x-mcp-proxy": { }, "command": "x" } }, }')
+  const file = join(home, 'twice.json')
+  writeFileSync(file, '{ "mcpServers": { "a": { "command": "x" },\n "a": { "command": "y" } } }')
+  t.match(await runHere(t, 'disable', 'a', '--config', file), {
+    code: 4,
+    err: /twice\.json:2: the key "mcpServers\.a" stands here a second/,
+  })
+})
 
-t.test('import says what it cannot read', async t => {
+t.test('import reports what it cannot read', async t => {
   const { home } = homeOf(t)
   t.match(await runHere(t, 'import', '--from', 'curser'), {
     code: 2,

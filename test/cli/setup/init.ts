@@ -217,16 +217,20 @@ t.test('on a terminal three times Enter is enough', { skip: skipWithout.script }
   t.notMatch(shown, SECRET)
 })
 
-t.test('numbers choose, and what is not chosen stays where it is', { skip: skipWithout.script }, async t => {
-  const { read, claude, config } = homeOf(t)
-  const { code } = await typed(t, '9\r1, 3\rn\r2\r')
-  t.equal(code, 0)
-  const { same, ...others } = JSON.parse(readFileSync(config, 'utf8')).mcpServers
-  t.same(Object.keys(others), ['other'])
-  t.equal(same.env.GITHUB_TOKEN, SECRET, 'it was not to be moved')
-  t.equal(read('.claude.json'), claude)
-  t.notMatch(read('.cursor/mcp.json'), '"same"')
-})
+t.test(
+  'numbers select servers, and the others stay in their client',
+  { skip: skipWithout.script },
+  async t => {
+    const { read, claude, config } = homeOf(t)
+    const { code } = await typed(t, '9\r1, 3\rn\r2\r')
+    t.equal(code, 0)
+    const { same, ...others } = JSON.parse(readFileSync(config, 'utf8')).mcpServers
+    t.same(Object.keys(others), ['other'])
+    t.equal(same.env.GITHUB_TOKEN, SECRET, 'it was not to be moved')
+    t.equal(read('.claude.json'), claude)
+    t.notMatch(read('.cursor/mcp.json'), '"same"')
+  },
+)
 
 t.test(
   'Ctrl-C and the end of input before anything is written change nothing',

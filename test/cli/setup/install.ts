@@ -53,7 +53,7 @@ t.test('install shows what changes, moves servers behind the proxy, and can be u
   for (const { out, err } of [refused, done, undone]) t.notMatch(out + err, SECRET)
 })
 
-t.test('install prints an entry, and says what it cannot do', async t => {
+t.test('install prints an entry, and reports unsupported clients and options', async t => {
   const { home } = homeOf(t)
   const printed = await runHere(
     t,

@@ -9,7 +9,7 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import { StartLock } from '../../../src/shim/lock.js'
 import { newPlace } from '../../support/proxy/place.js'
 
-t.test('whoever reaches a daemon finds its start over, and its facts written', async t => {
+t.test('a client that reaches a daemon finds it started, and its record written', async t => {
   const place = newPlace(t)
   const lock = StartLock.take(place.lock)
   const { config } = parseConfig('{"mcpServers":{}}', 'test.json', {})

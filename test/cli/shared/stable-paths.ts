@@ -23,7 +23,7 @@ const fakeNpm = (t: Test, code = 0, prefix = t.testdirName) => {
   return () => readFileSync(notes, 'utf8')
 }
 
-t.test('what is installed is what clients start', async t => {
+t.test('clients start the installed copy', async t => {
   t.match(await lastingShim(false), /bin.connect\.cjs$/)
 })
 

@@ -72,7 +72,7 @@ t.test('check tells where an error is and how to fix it, and ends with 1', async
   t.match(err, '1 server, 1 error,')
 })
 
-t.test('check says which tokens will be accepted, without any of them', async t => {
+t.test('check lists the accepted kinds of tokens, without any token', async t => {
   const hash = `sha256:${'0'.repeat(64)}`
   const people = {
     alice: { tokens: [{ name: 'laptop', hash, expires: '2020-01-01' }], scopes: ['mcp', 'github'] },
@@ -92,7 +92,7 @@ t.test('check says which tokens will be accepted, without any of them', async t 
 })
 
 t.test(
-  'check says whether people can sign in at the identity provider, and what to register there',
+  'check reports whether users can sign in at the identity provider, and the redirect URI to register',
   async t => {
     const idp = createServer((_request, response) => {
       response.setHeader('content-type', 'application/json')
@@ -125,7 +125,7 @@ t.test('check of a file that cannot be read ends with 3', async t => {
   t.match(await runHere(t, 'check', '--config', t.testdir()), { code: 3, out: /this is a folder/ })
 })
 
-t.test('check reports whatever serve refuses to start with, its place, and the fix', async t => {
+t.test('check reports everything that serve refuses to start with, its place, and the fix', async t => {
   const clients = { nightly: { jwks: 'none.json' } }
   const tls = { cert: 'none.pem', key: 'none.pem', ca: 'none.pem' }
   const cluster = { url: 'redis://127.0.0.1:1', keys: [Buffer.alloc(32).toString('base64')] }

@@ -128,7 +128,7 @@ t.test('a proxy without a port is asked on its private socket', async t => {
   await end(proxy)
 })
 
-t.test('what is no proxy is told so', async t => {
+t.test('a server that is not mcp-proxy is reported', async t => {
   const server = createServer((_request, response) => response.end('<html>')).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -166,7 +166,7 @@ t.test('status names the limits that were reached, and marks lists that are not 
   await end(proxy)
 })
 
-t.test('status says what waits for its user: a refused file, a restart, a login, a limit', async t => {
+t.test('status reports what needs its user: a refused file, a restart, a login, a limit', async t => {
   const last = { at: '2026-08-01T10:00:00Z' }
   const config = { file: '/c/mcp.json', generation: 2, loadedAt: '2026-08-01T09:00:00Z' }
   const text = (more: object) =>

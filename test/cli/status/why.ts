@@ -19,7 +19,7 @@ const start = async (
   return { proxy, file, client }
 }
 
-t.test('why says of a tool, a server and an error how it is, with code 1 if it is not answered', async t => {
+t.test('why explains a tool, a server and an error, with code 1 if a request would fail', async t => {
   const { proxy, file, client } = await start(t)
   const why = (name: string, ...more: string[]) => runHere(t, 'why', name, '--config', file, ...more)
   const shown = await why('one__echo')
@@ -83,7 +83,7 @@ t.test('why goes by the configuration where no proxy runs, and starts nothing', 
   t.match(await runHere(t, 'why', 'one', '--config', file), { code: 3, err: /cannot be used/ })
 })
 
-t.test('logs print what was said, about one server and of late, and go on as lines come', async t => {
+t.test('logs print recent lines, filter them by server and time, and follow new ones', async t => {
   const { proxy, file } = await start(t)
   const logs = (...more: string[]) => runHere(t, 'logs', '--config', file, ...more)
   const all = await logs()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { tableText } from '../../../src/cli/shared/output/table.js'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
-t.test('list shows what clients see, and why a server is not there', async t => {
+t.test('list shows the tools clients see, and the reason for each missing server', async t => {
   const file = configFile(t, { one: tiny(), two: tiny('--die') })
   const { code, out } = await runHere(t, 'list', '--config', file)
   t.equal(code, 0)

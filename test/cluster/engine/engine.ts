@@ -50,7 +50,7 @@ t.test('a process that was busy itself does not take the engine for lost', { ski
   t.equal(engine.isUp, true)
 })
 
-t.test('what was sent together is late once', { skip: noRedis }, async t => {
+t.test('requests sent together time out once', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const engine = await connectEngine(t, redis)
   const run = (): Promise<unknown> => engine.run(READ, ['k'], [])
@@ -62,7 +62,7 @@ t.test('what was sent together is late once', { skip: noRedis }, async t => {
   t.equal(engine.isUp, false)
 })
 
-t.test('a connection of which only one end is left is opened anew', { skip: noRedis }, async t => {
+t.test('a half-open connection is reopened', { skip: noRedis }, async t => {
   const redis = await startRedis(t)
   const proxy = await startTcpProxy(t, Number(new URL(redis.url).port))
   const clock = new FakeClock()

@@ -129,7 +129,7 @@ for (const { name, skip, start } of KINDS) {
       t.same(await store.claim('nobody', 'b', LIFE_MS), { is: 'none' })
     })
 
-    await t.test('a lock is for one at a time, and ends with the lease of whoever has it', async t => {
+    await t.test('a lock has one holder at a time, and ends with the lease of its holder', async t => {
       await store.beat('holder', { ...FACTS, address: '127.0.0.1:7' }, 400)
       t.equal(await store.take('l', 'holder', LIFE_MS), true)
       t.equal(await store.take('l', 'other', LIFE_MS), false)
@@ -156,7 +156,7 @@ for (const { name, skip, start } of KINDS) {
       t.equal(await store.noted('b'), undefined, 'it was to be kept for a while only')
     })
 
-    await t.test('sessions of somebody are counted at those that live', async t => {
+    await t.test('the sessions of a principal are counted on live replicas', async t => {
       await store.beat('one', { ...FACTS, address: '127.0.0.1:11' }, LIFE_MS)
       await store.beat('two', { ...FACTS, address: '127.0.0.1:12' }, LIFE_MS)
       t.equal(await store.count('ada', 'one', 2, LIFE_MS), 0)
@@ -169,7 +169,7 @@ for (const { name, skip, start } of KINDS) {
       await store.leave('one')
     })
 
-    await t.test('a session that nobody renews is forgotten', async t => {
+    await t.test('a session that is not renewed is forgotten', async t => {
       await store.write('short', session('a', 1), 20)
       await pass(40)
       t.equal(await store.read('short'), undefined)
@@ -177,7 +177,7 @@ for (const { name, skip, start } of KINDS) {
   })
 }
 
-t.test('an engine that was restarted is another generation, and one that is gone says so', async t => {
+t.test('a restarted engine has another generation, and a lost one is reported', async t => {
   const memory = new SharedMemory(new FakeClock())
   const store = memory.store()
   const { generation } = await store.beat('a', FACTS, 1000)

@@ -193,7 +193,7 @@ t.test('a client that goes away before the parcel has arrived is told once it ha
   t.match([gone, a.heard.isEnded], [['a'], false])
 })
 
-t.test('when the way breaks, all that have no answer hear of it', async t => {
+t.test('when the link breaks, all unanswered requests fail', async t => {
   const { send, responderOf, exchanges } = wayTo()
   const [a, b, c] = [send('a'), send('b'), send('c')]
   await settled()
@@ -208,7 +208,7 @@ t.test('when the way breaks, all that have no answer hear of it', async t => {
   t.same(gone, [], 'the other end has not heard of it')
 })
 
-t.test('whatever is no answer ends the parcel', async t => {
+t.test('an invalid response ends the exchange', async t => {
   for (const bytes of ['nothing\n', '{"id":1,"size":0}\n', `{"x":"${'x'.repeat(300_000)}`]) {
     let answer: HttpResponder | undefined
     const parcels = new Parcels((_to, _request, listener) => {

@@ -45,7 +45,7 @@ class Watched {
   }
 }
 
-t.test('whatever happens to a file is heard of', async t => {
+t.test('every kind of change to a file is noticed', async t => {
   const dir = t.testdir({ file: '1' })
   const file = join(dir, 'file')
   const watched = new Watched(t, file)
@@ -141,7 +141,7 @@ t.test(
   },
 )
 
-t.test('where nothing tells of changes they are found by looking', { skip: skipWithout.mocks }, async t => {
+t.test('without file notifications, changes are found by polling', { skip: skipWithout.mocks }, async t => {
   const dir = t.testdir({ file: '1' })
   const file = join(dir, 'file')
   const fail = () => {

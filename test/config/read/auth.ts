@@ -42,7 +42,7 @@ t.test('people, issuers and the embedded server are read, with their defaults', 
   t.ok(config && secretsOf(config).includes('hunter2hunter2'), 'what stands in a variable is masked')
 })
 
-t.test('without auth nobody has to prove anything, and embedded: false is none', async t => {
+t.test('without auth no credential is needed, and embedded: false disables the server', async t => {
   t.equal(read(undefined).config?.auth, undefined)
   const { config } = read({ embedded: false, people: { a: { tokens: [{ hash: `sha256:${hash('1')}` }] } } })
   t.equal(config?.auth?.embedded, undefined)
@@ -117,39 +117,36 @@ t.test('a key that looks like auth is an error, a remark is not', async t => {
   t.ok(read(undefined, { _auth: {}, 'x-auth': {}, audit: 'off' }).config)
 })
 
-t.test(
-  'secrets that stand in the file as they are, and an auth that lets nobody in, are warned of',
-  async t => {
-    t.same(problems({ people: { ci: { tokens: [{ token: 'mcpp_x' }] } } }), [
-      ['warning', 'auth.people.ci.tokens.0.token', 'this secret is in plain text'],
-    ])
-    const introspection = { clientId: 'p', clientSecret: '${SECRET}' }
-    const issuers = (...tokens: (string | undefined)[]) => ({
-      issuers: tokens.map((each, at) => ({
-        issuer: `https://${at}.test`,
-        introspection: { ...introspection, ...(each !== undefined && { tokens: each }) },
-      })),
-    })
-    const words = 'several issuers are asked about the same tokens, so each sees tokens of the others'
-    t.same(
-      problems(issuers(undefined, undefined)),
-      [0, 1].map(at => ['warning', `auth.issuers.${at}.introspection`, words]),
-    )
-    for (const tokens of [[undefined], ['a_', 'b_'], ['a_', undefined]])
-      t.same(problems(issuers(...tokens)), [])
-    t.same(problems({}), [['warning', 'auth', 'no token is configured, so every request is refused']])
-    const short = 'this secret has fewer than 24 characters and may be guessed'
-    const clients = (secret: string) => ({ embedded: { clients: { nightly: { secret } } } })
-    const at = 'auth.embedded.clients.nightly.secret'
-    t.same(problems(clients('${SECRET}')), [['warning', at, short]], 'the value of a variable counts')
-    t.same(problems(clients('${URL}/')), [])
-    t.same(problems(clients('x'.repeat(23))), [
-      ['warning', at, 'this secret is in plain text'],
-      ['warning', at, short],
-    ])
-    t.match(problems(clients('${GONE}')), [['error', at]], 'nothing is known of one that is not set')
-  },
-)
+t.test('plain-text secrets, and an auth without any token, cause warnings', async t => {
+  t.same(problems({ people: { ci: { tokens: [{ token: 'mcpp_x' }] } } }), [
+    ['warning', 'auth.people.ci.tokens.0.token', 'this secret is in plain text'],
+  ])
+  const introspection = { clientId: 'p', clientSecret: '${SECRET}' }
+  const issuers = (...tokens: (string | undefined)[]) => ({
+    issuers: tokens.map((each, at) => ({
+      issuer: `https://${at}.test`,
+      introspection: { ...introspection, ...(each !== undefined && { tokens: each }) },
+    })),
+  })
+  const words = 'several issuers are asked about the same tokens, so each sees tokens of the others'
+  t.same(
+    problems(issuers(undefined, undefined)),
+    [0, 1].map(at => ['warning', `auth.issuers.${at}.introspection`, words]),
+  )
+  for (const tokens of [[undefined], ['a_', 'b_'], ['a_', undefined]])
+    t.same(problems(issuers(...tokens)), [])
+  t.same(problems({}), [['warning', 'auth', 'no token is configured, so every request is refused']])
+  const short = 'this secret has fewer than 24 characters and may be guessed'
+  const clients = (secret: string) => ({ embedded: { clients: { nightly: { secret } } } })
+  const at = 'auth.embedded.clients.nightly.secret'
+  t.same(problems(clients('${SECRET}')), [['warning', at, short]], 'the value of a variable counts')
+  t.same(problems(clients('${URL}/')), [])
+  t.same(problems(clients('x'.repeat(23))), [
+    ['warning', at, 'this secret is in plain text'],
+    ['warning', at, short],
+  ])
+  t.match(problems(clients('${GONE}')), [['error', at]], 'nothing is known of one that is not set')
+})
 
 t.test('a mistake in the access of a server leaves that server out, and no other', async t => {
   const access = (a: object) =>

@@ -18,7 +18,7 @@ const read = (cluster: unknown, env = {}) => {
   return { config, problems: problems.map(({ key, message }) => `${key}: ${message}`) }
 }
 
-t.test('a cluster has its defaults, variables, and files beside the configuration', async t => {
+t.test('a cluster has defaults, variables, and files relative to the configuration', async t => {
   t.equal(read(undefined).config?.cluster, undefined)
   t.same(read(FINE).config?.cluster, {
     url: FINE.url,
@@ -61,7 +61,7 @@ t.test('replicas without auth are warned that all clients are one principal', t 
   t.end()
 })
 
-t.test('a mistake in it makes the file unusable, and says where it is', async t => {
+t.test('a mistake in it makes the file unusable, with its place', async t => {
   const rows: readonly (readonly [unknown, string])[] = [
     [true, 'cluster: expected an object, found true'],
     [{ ...FINE, url: 'http://redis' }, 'cluster.url: this is not the address of a Redis or Valkey'],

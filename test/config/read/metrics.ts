@@ -34,7 +34,7 @@ t.test('what may be said about metrics is a table', async t => {
   }
 })
 
-t.test('false counts nothing, and anything else that is no object is told', async t => {
+t.test('false disables metrics, and other non-objects are reported', async t => {
   t.same([read(false).found, read(false).problems], [undefined, []])
   const { found, problems } = read(true)
   t.match(found, { series: 2000, tools: 'counters' })

@@ -26,7 +26,7 @@ t.test('a login is found out for each address, but where it is off or there is a
   ])
 })
 
-t.test('a login beside a command is an error of that entry alone', async t => {
+t.test('a login next to a command is an error of that entry alone', async t => {
   for (const more of [{ oauth: true }, { oauth: { clientId: 'x' } }, { credentials: 'per-principal' }]) {
     const [key] = Object.keys(more)
     t.same(problems({ command: 'x', ...more }), [
@@ -37,7 +37,7 @@ t.test('a login beside a command is an error of that entry alone', async t => {
 })
 
 t.test(
-  'all keys of a login are read, variables are expanded, and files stand beside the configuration',
+  'all keys of a login are read, variables are expanded, and files are relative to the configuration',
   async t => {
     const oauth = {
       clientId: 'id',

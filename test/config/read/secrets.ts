@@ -78,7 +78,7 @@ t.test('of arguments, what follows a name of a secret is', async t => {
   t.same(inArgs('https://u:pw@h/').filter(part => part === 'pw').length > 0, true)
 })
 
-t.test('what came out of variables is, wherever they stand, but for what everybody knows', async t => {
+t.test('values of variables are secrets wherever they occur, except well-known values', async t => {
   const env = { S: 'word', HOME: '/home/ann', PORT: '8808', HOST: 'localhost', NAME: 'db', N: '123456' }
   const server = {
     command: '${S}x',

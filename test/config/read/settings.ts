@@ -17,7 +17,7 @@ t.test('keys are read in their order, out of variables too, with or without padd
   t.same(read({}).config?.stateKeys, [])
 })
 
-t.test('what is no key is told without its value, and the others are used', async t => {
+t.test('unknown keys are reported without their values, and the others are used', async t => {
   const written = { keys: ['${SHORT}', '${GONE}', 'hunter2hunter2', '${OLD}', key(1), ''] }
   t.same(read(written).config?.stateKeys, [key(1)])
   t.same(problems(written), [

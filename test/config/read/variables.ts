@@ -50,7 +50,7 @@ t.test('what cannot be expanded stays as it is and is named', async t => {
   for (const [text, faults] of table) t.strictSame(expand(text, ENV), { text, faults, variables: [] }, text)
 })
 
-t.test('what came out of variables is known by their names', async t => {
+t.test('values of variables are known by their names', async t => {
   const { variables } = expand('${A}-${env:E:-d}-$${A}-${NOPE:-x}-${E}', ENV)
   t.same(variables, [
     { name: 'A', value: 'alpha' },

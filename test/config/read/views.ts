@@ -18,7 +18,7 @@ const read = (more: object) => {
 
 const EMPTY = { servers: [], resources: false, prompts: false }
 
-t.test('a view says which servers, tools, lists and scopes it has', t => {
+t.test('a view has its servers, tools, lists and scopes', t => {
   const { views, problems } = read({
     views: { web: { servers: ['a'], tools: { deny: ['x*'] }, resources: false, expose: 'search' }, all: {} },
   })
@@ -30,7 +30,7 @@ t.test('a view says which servers, tools, lists and scopes it has', t => {
   t.end()
 })
 
-t.test('a view that cannot be read shows nothing, and says why', t => {
+t.test('an unreadable view shows nothing, and reports the cause', t => {
   for (const [view, problem] of [
     [{ tools: { denny: ['x'] } }, 'views.v.tools.denny: unknown key'],
     [{ server: ['a'] }, 'views.v.server: unknown key'],

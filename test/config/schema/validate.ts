@@ -119,7 +119,7 @@ for (const [about, schema, source, validate] of [
   ['entry of a server', SCHEMAS.server, server, validateServer],
   ['file beside its servers', SCHEMAS.settings, settings, validateSettings],
 ] as const) {
-  t.test(`what is wrong with the ${about} is found where the schema says so, and nothing else`, async t => {
+  t.test(`problems of the ${about} are found where the schema defines them, and nowhere else`, async t => {
     const counts = { fine: 0, misfits: 0 }
     const same = fc.property(fittingObject(schema), value => {
       const found = validate(value)

@@ -38,7 +38,7 @@ const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: obje
 const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 
-t.test('why says what a server did to its own items, and what we did to fix them', async t => {
+t.test('why lists the item’s problems at its server, and our repairs', async t => {
   const tools = [
     tool('fine'),
     tool('twice', { title: 'the first' }),
@@ -102,7 +102,7 @@ t.test('why says whose name it is if two servers have it, and where nothing can 
   })
 })
 
-t.test('why names the place in the file of what stands there', async t => {
+t.test('why names the place in the file that defines an item', async t => {
   const servers = {
     off: { url: 'http://127.0.0.1:1/mcp', disabled: true },
     web: { ...(await startListing(t, { tools: [tool('one'), tool('two')] })), tools: { deny: ['t*'] } },
@@ -132,7 +132,7 @@ t.test('an error that was forgotten is told from one of another run', async t =>
   })
 })
 
-t.test('a call under way is shown with whom it waits for, and not with its contents', async t => {
+t.test('a call in flight shows what it waits for, without its contents', async t => {
   let finish = (): void => undefined
   const held = new Promise<object>(resolve => {
     finish = () => resolve({ content: [] })

@@ -49,7 +49,7 @@ t.test('every file of the page comes with headers that let nothing else in', asy
   }
 })
 
-t.test('what is no file of the page is refused', async t => {
+t.test('a path that is not a file of the page is refused', async t => {
   const get = await serve(t, true)
   t.equal((await get('/ui')).headers.get('location'), 'ui/')
   t.equal((await get('/ui/../package.json')).status, 404)
@@ -62,7 +62,7 @@ t.test('what is no file of the page is refused', async t => {
   t.same(['/ui', '/ui/', '/ui/x', '/uix', '/'].map(isPage), [true, true, true, false, false])
 })
 
-t.test('other machines get it only where one can prove to be somebody', async t => {
+t.test('other machines get the page only where users can authenticate', async t => {
   t.equal((await (await serve(t, false))('/ui/')).status, 403)
   t.equal((await (await serve(t, false, true))('/ui/')).status, 200)
 })

@@ -61,7 +61,7 @@ t.test('a tab keeps its session when another one replaces the cookie', async t =
   t.ok(sessions.isOpen({ ...second }))
 })
 
-t.test('the cookie has the port in its name, and with TLS is that of one host', async t => {
+t.test('the cookie has the port in its name, and with TLS belongs to one host', async t => {
   t.match(setCookie('x', new URL('http://127.0.0.1:8808')), /^mcp-proxy-8808-page=x; HttpOnly;.*\d$/)
   t.match(setCookie('x', new URL('https://p.test')), /^__Host-mcp-proxy-page=x; .*; Path=\/;.*; Secure$/)
 })

@@ -31,7 +31,7 @@ const credential = (sessions: PageSessions, origin: string) => {
   return { cookie: `${pageCookie(new URL(origin))}=${cookie}`, 'x-mcp-proxy-secret': secret }
 }
 
-t.test('off loopback nobody is let in without auth, whatever they bring', async t => {
+t.test('off loopback, no request is allowed without auth, with any credential', async t => {
   const { ask, sessions, origin } = await serve(t, {})
   const headers = credential(sessions, origin)
   for (const path of ['status', 'events', 'logs', 'config', 'nothing'])
@@ -53,7 +53,7 @@ t.test('with auth a token lets in from anywhere, and so does a code', async t =>
   t.equal((await ask('status', { headers: await pageHeaders(login) })).status, 200)
 })
 
-t.test('a cookie of another proxy, or one whose time is over, lets nobody in', async t => {
+t.test('a cookie of another proxy, or an expired one, is refused', async t => {
   const { ask, origin } = await serve(t, { isFromHere: () => true })
   const twelveHours = 12 * 60 * 60_000
   const old = new PageSessions(

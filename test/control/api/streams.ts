@@ -7,7 +7,7 @@ const admitted = (streams: Streams, principal: string) =>
     () => undefined,
   )
 
-t.test('each principal has eight streams, whatever the others have open', async t => {
+t.test('each principal has eight streams, independently of others', async t => {
   const streams = new Streams()
   const open = Array.from({ length: 8 }, () => admitted(streams, 'person alice'))
   t.throws(() => admitted(streams, 'person alice'), { code: 'overloaded' })

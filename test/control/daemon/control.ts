@@ -65,7 +65,7 @@ const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Li
   return { place, control, did, served, sink, clock, get }
 }
 
-t.test('the private socket tells of the proxy, and does what its user wants', async t => {
+t.test('the private socket reports the status of the proxy, and accepts its user’s commands', async t => {
   const { get, did, place, control } = await setUp(t, { kept: 'keep' })
   t.match(await get('/v1/status'), { status: 200, value: { pid: process.pid, kept: 'keep' } })
   t.match(await get('/v1/sessions'), { status: 200, value: { version: 1, sessions: [] } })
@@ -81,7 +81,7 @@ t.test('the private socket tells of the proxy, and does what its user wants', as
   t.notOk(existsSync(place.facts))
 })
 
-t.test('a proxy whose files were replaced makes room once nothing is under way', async t => {
+t.test('a proxy whose files were replaced makes room once it is idle', async t => {
   const file = join(t.testdir({ 'main.js': 'old' }), 'main.js')
   let calls = 1
   const { did, clock, place } = await setUp(t, {
@@ -131,7 +131,7 @@ t.test('a proxy that misses a part of its own makes room at once, unless a perso
   }
 })
 
-t.test('whoever keeps a service starts it again after the code for that', async t => {
+t.test('a supervisor restarts the service after its exit code', async t => {
   const { get, did } = await setUp(t, { isService: true })
   await get('/v1/hand-over', '{}')
   t.same(did, [75])
@@ -160,7 +160,7 @@ t.test('a proxy that looks whether it is found at its place works out nothing fo
   t.match(await occupantOf(place), { pid: process.pid, version: IDENTITY.version })
 })
 
-t.test('the last lines of the log are for whoever asks, and what follows too', async t => {
+t.test('the last lines of the log are available on request, and so are later ones', async t => {
   const { place, sink } = await setUp(t)
   sink.write(line(30, 1000, { server: 'a' }))
   sink.write(line(50, 2000, { server: 'b' }))
@@ -221,7 +221,7 @@ t.test('a client is served, or told why not', async t => {
   t.match(await answer({}, { sessions: 0 }), { status: 503, no: 'busy', retryMs: 1000 })
 })
 
-t.test('what is no hello is refused', async t => {
+t.test('an invalid hello is refused', async t => {
   const { place } = await setUp(t)
   const raw = async (head: string): Promise<string> => {
     const stream = connect(place.socket)

@@ -6,7 +6,7 @@ import { httpAnswer, newPlace, standIn } from '../../support/proxy/place.js'
 
 const status = (version: string, pid = 7): string => httpAnswer(200, JSON.stringify({ pid, version }))
 
-t.test('a place is taken where nobody is, also with a lock that is held for us', async t => {
+t.test('a free lock is taken, also with a lock file held by our process', async t => {
   const place = newPlace(t)
   t.equal(await occupantOf(place), undefined)
   const lock = await takeDaemonLock({ place, isModest: true })
@@ -26,7 +26,7 @@ t.test('a daemon leaves a place to a proxy that is there and no older', async t 
   )
 })
 
-t.test('an older proxy, or whoever is in the way of a person, is asked to make room', async t => {
+t.test('an older proxy, or one in the way of a user, is asked to make room', async t => {
   for (const [version, isModest] of [
     ['0.0.1', true],
     ['99.0.0', false],
@@ -50,7 +50,7 @@ t.test('a replica leaves the place to any proxy, however old', async t => {
   t.equal(server.listening, true)
 })
 
-t.test('what is no proxy keeps the place, and is named', async t => {
+t.test('a foreign program keeps the socket, and is named', async t => {
   for (const answer of [httpAnswer(200, '{}'), httpAnswer(404, ''), httpAnswer(200, '[1]')]) {
     const place = newPlace(t)
     await standIn(t, place, (_request, stream) => stream.end(answer))

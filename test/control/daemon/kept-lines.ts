@@ -50,7 +50,7 @@ t.test('lines keep their order and their numbers', async t => {
   t.same(heard, [4])
 })
 
-t.test('each principal may follow eight times, whatever the others do', async t => {
+t.test('each principal may follow eight times, independently of others', async t => {
   const { lines } = setUp()
   const follow = (principal: string) => lines.follow({}, () => undefined, principal)
   const [stop] = Array.from({ length: 8 }, () => follow('person carol'))

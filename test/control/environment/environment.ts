@@ -56,7 +56,7 @@ t.test('a server that lacks variables waits for them, and only for them', async 
   ])
 })
 
-t.test('a client that joins with another value replaces that of the client before', async t => {
+t.test('a client that joins with another value replaces the value of the client before', async t => {
   const environment = new ProxyEnvironment({ env: {}, isPersons: true, tell })
   const written = text({ A: '${A}' }, { daemon: { shellEnv: false } })
   environment.bring({ A: 'old' }, 'one', (await read(environment, written)).config)
@@ -69,7 +69,7 @@ t.test('a client that joins with another value replaces that of the client befor
   t.same((await read(environment, written)).env, { A: 'new' })
 })
 
-t.test('what clients bring, and are asked for, is bounded', async t => {
+t.test('the variables of clients, and the variables requested from them, are bounded', async t => {
   const environment = new ProxyEnvironment({ env: {}, isPersons: true, tell })
   const names = Array.from({ length: 1000 }, (_, at) => `NAME_OF_A_VARIABLE_${at}`)
   const env = Object.fromEntries(names.map(name => [name, `\${${name}}`]))
@@ -82,7 +82,7 @@ t.test('what clients bring, and are asked for, is bounded', async t => {
   )
 })
 
-t.test('an editor’s own variables are no client’s to bring', async t => {
+t.test('an editor’s own variables are not accepted from clients', async t => {
   const environment = new ProxyEnvironment({ env: {}, isPersons: true, tell })
   const { config } = await environment.load((env, later) =>
     parseConfig(text({ A: '${pathSeparator}' }), '/nowhere/mcp.json', env, later),

@@ -18,27 +18,35 @@ const asked = async (env: Record<string, string>, limitMs = 30_000) => {
   return { variables: await login.variables(), told, login }
 }
 
-t.test('a login shell tells its variables, whatever else it prints', { skip: skipWithout.modes }, async t => {
-  const SHELL = shell(
-    t,
-    `echo "Welcome to $0, $1"
+t.test(
+  'a login shell provides its variables, with any other output',
+  { skip: skipWithout.modes },
+  async t => {
+    const SHELL = shell(
+      t,
+      `echo "Welcome to $0, $1"
      export FROM_SHELL='two
      lines=' PATH=/shell/bin:$PATH EMPTY=
      eval "$2"
      echo bye`,
-  )
-  const { variables, told } = await asked({
-    SHELL,
-    PATH: process.env['PATH'] ?? '',
-    OUTSIDE: 'x',
-    HOME: '/h',
-  })
-  t.match(variables, { FROM_SHELL: /^two\n +lines=$/, EMPTY: '', PATH: /^\/shell\/bin:/, HOME: '/h' })
-  t.equal(variables['OUTSIDE'], undefined, 'it starts with what every program needs, and no more')
-  t.match(told, [/^D022: the login shell prints other text to stdout .*daemon\.shellEnv/], 'and that is told')
-  const titled = shell(t, `printf '\\033]0;title\\007\\033[?2004h'\neval "$2"`)
-  t.same((await asked({ SHELL: titled, PATH: process.env['PATH'] ?? '' })).told, [], 'but no sequences')
-})
+    )
+    const { variables, told } = await asked({
+      SHELL,
+      PATH: process.env['PATH'] ?? '',
+      OUTSIDE: 'x',
+      HOME: '/h',
+    })
+    t.match(variables, { FROM_SHELL: /^two\n +lines=$/, EMPTY: '', PATH: /^\/shell\/bin:/, HOME: '/h' })
+    t.equal(variables['OUTSIDE'], undefined, 'it starts with what every program needs, and no more')
+    t.match(
+      told,
+      [/^D022: the login shell prints other text to stdout .*daemon\.shellEnv/],
+      'and that is told',
+    )
+    const titled = shell(t, `printf '\\033]0;title\\007\\033[?2004h'\neval "$2"`)
+    t.same((await asked({ SHELL: titled, PATH: process.env['PATH'] ?? '' })).told, [], 'but no sequences')
+  },
+)
 
 t.test('a real shell reads the files of a login', { skip: skipWithout.modes }, async t => {
   const HOME = t.testdir({ '.profile': 'export FROM_PROFILE=yes\necho hello\n' })
@@ -65,7 +73,7 @@ t.test(
   },
 )
 
-t.test('a shell that is none, or says nothing of use, is told of', { skip: skipWithout.modes }, async t => {
+t.test('a shell that fails or prints nothing useful is reported', { skip: skipWithout.modes }, async t => {
   const rows = [
     [undefined, /cannot be started/],
     ['exit 7', /ended with 7, without output/],

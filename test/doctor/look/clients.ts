@@ -5,7 +5,7 @@ import { readClientFiles } from '../../../src/doctor/look/clients.js'
 import { systemDisk } from '../../../src/setup/files/disk.js'
 import { Journals } from '../../../src/setup/install/journal.js'
 
-t.test('of each client it is known what its files say of us', async t => {
+t.test('the entry of this proxy is found in the files of each client', async t => {
   const home = t.testdir({ project: {}, 'connect.cjs': '', 'mcp.json': '', state: {} })
   const at = (...parts: string[]): string => join(home, ...parts)
   const script = at('connect.cjs')
@@ -90,7 +90,7 @@ t.test('of each client it is known what its files say of us', async t => {
   t.match(file?.entries[1]?.frail, [{ path: '/gone/node', why: 'it is gone' }])
 })
 
-t.test('Claude Code is told of its API address by its settings, nearest first', async t => {
+t.test('Claude Code takes its API address from its settings, nearest first', async t => {
   const settings = (url: string) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } })
   const home = t.testdir({
     '.claude.json': '{"mcpServers":{}}',

@@ -18,7 +18,7 @@ t.test('a program is found as a shell would find it', { skip: skipWithout.modes 
     t.equal(findProgram(command, search), undefined, command)
 })
 
-t.test('on Windows what stands for an extension is tried', { skip: skipWithout.modes }, async t => {
+t.test('on Windows, the extensions of PATHEXT are tried', { skip: skipWithout.modes }, async t => {
   const cwd = t.testdir({ 'npx.CMD': '' })
   chmodSync(join(cwd, 'npx.CMD'), 0o755)
   const search = { path: cwd, extensions: '.EXE;.CMD', platform: 'win32', cwd } as const

@@ -136,7 +136,7 @@ t.test('a server that answers is spoken to in its revision, on the same channel'
   t.same(heard, ['closed disconnected'])
 })
 
-t.test('whatever else a server answers, it is an older one, on the same channel', async t => {
+t.test('every other answer means an older server, on the same channel', async t => {
   const errors = [
     UNKNOWN,
     { code: -32602, message: 'Invalid request parameters', data: '' },
@@ -184,23 +184,20 @@ t.test('a version that a server names is tried once', async t => {
   t.ok(only(newer.servers).isClosed)
 })
 
-t.test(
-  'a server that says nothing gets initialize after its time; the question is not cancelled',
-  async t => {
-    const { servers, open, pass, heard } = start()
-    const opening = open()
-    await pass(10_000)
-    const server = only(servers)
-    const [probe, initialize] = server.take()
-    t.match([probe?.method, initialize?.method], ['server/discover', 'initialize'])
-    server.say({ id: probe?.id, result: DISCOVERED })
-    server.say({ id: initialize?.id, result: INITIALIZED })
-    const link = await opening
-    t.equal(link.serverRequests, 'pushed', 'its late answer is nothing')
-    t.same(methods(server.take()), ['notifications/initialized'])
-    t.same(heard, [])
-  },
-)
+t.test('a silent server gets initialize after the probe timeout; the probe is not cancelled', async t => {
+  const { servers, open, pass, heard } = start()
+  const opening = open()
+  await pass(10_000)
+  const server = only(servers)
+  const [probe, initialize] = server.take()
+  t.match([probe?.method, initialize?.method], ['server/discover', 'initialize'])
+  server.say({ id: probe?.id, result: DISCOVERED })
+  server.say({ id: initialize?.id, result: INITIALIZED })
+  const link = await opening
+  t.equal(link.serverRequests, 'pushed', 'its late answer is nothing')
+  t.same(methods(server.take()), ['notifications/initialized'])
+  t.same(heard, [])
+})
 
 t.test('what a server asks before it is introduced is not left unanswered', async t => {
   const { servers, open, plays, heard } = start()
@@ -319,7 +316,7 @@ const dual = (end: FarEnd, message: Heard): void => {
   else modern(end, message)
 }
 
-t.test('a server of both eras is spoken to in that of the clients', async t => {
+t.test('a server of both eras is used in the era of its clients', async t => {
   const { servers, open, plays } = start()
   plays(dual)
   const ofOlder = await open({ serverRequests: 'pushed' })
@@ -340,7 +337,7 @@ t.test('a server that was asked by newer clients first may still speak the older
   t.equal(servers.length, 2)
 })
 
-t.test('a server of one era is spoken to in that, and known to have no other', async t => {
+t.test('a server of one era is used in that era, and is remembered as such', async t => {
   const older = start()
   older.plays(old())
   for (const serverRequests of ['returned', 'pushed'] as const)
@@ -481,7 +478,7 @@ t.test('a second connection does not ask again while the first is open', async t
   }
 })
 
-t.test('those who come while it is being found out wait for that', async t => {
+t.test('clients that arrive during detection wait for it', async t => {
   const { servers, open, pass, plays } = start()
   const openings = [open(), open(), open()]
   await settled()
@@ -535,7 +532,7 @@ t.test('after a loss it is asked again: it may be another version', async t => {
   t.equal((await dropped.open()).serverRequests, 'pushed')
 })
 
-t.test('connections that we close ourselves say nothing about the server, until the last', async t => {
+t.test('connections that we close ourselves do not affect detection, except the last', async t => {
   const { servers, open, plays } = start()
   plays(old())
   const stop = new AbortController()
@@ -801,7 +798,7 @@ t.test('a redirect on the same origin is followed, a loop is not', async t => {
   t.match(await endOf(loop.open()), /^unavailable: The server redirects more than 3 times$/)
 })
 
-t.test('a modern server that wants something else of the question says so', async t => {
+t.test('a modern server that refuses the probe is reported with its error', async t => {
   const { http, open } = startHttp()
   const opening = open()
   await settled()
@@ -871,7 +868,7 @@ t.test('a server replaced by an older one is probed again', async t => {
 
 // ── HTTP: servers of both eras ──
 
-t.test('over HTTP a server of both eras is spoken to in that of the clients, where it has moved', async t => {
+t.test('over HTTP, a server of both eras is used in the era of its clients, at its new address', async t => {
   const { http, open } = startHttp({ serverRequests: 'pushed' })
   const opening = open()
   await settled()
@@ -884,33 +881,30 @@ t.test('over HTTP a server of both eras is spoken to in that of the clients, whe
   t.match(await open({ serverRequests: 'returned' }), { serverRequests: 'returned' })
 })
 
-t.test(
-  'over HTTP a refusal of initialize says that there is no older era, and an outage says nothing',
-  async t => {
-    const refusals: ((exchange: FakeExchange) => void)[] = [
-      exchange => exchange.json({ error: unsupported(MODERN) }),
-      exchange => exchange.json({ error: { code: -32000, message: 'no' } }, {}, 400),
-      exchange => exchange.json({ result: { ...INITIALIZED, protocolVersion: MODERN } }),
-      ...[400, 401, 403, 404, 405, 500].map(status => (exchange: FakeExchange) => exchange.reply(status)),
-    ]
-    const begin = async (answer: (exchange: FakeExchange) => void) => {
-      const { http, open } = startHttp({ serverRequests: 'pushed' })
-      const opening = open()
-      await settled()
-      http.next().json({ result: DISCOVERED })
-      await settled()
-      answer(http.next())
-      return { http, open, opening }
-    }
-    for (const [index, refusal] of refusals.entries()) {
-      const { http, open, opening } = await begin(refusal)
-      t.match(await opening, { serverRequests: 'returned', hasOtherMode: false }, String(index))
-      t.match(await open(), { serverRequests: 'returned', hasOtherMode: false })
-      t.equal(http.waiting, 0, 'nor is it asked again')
-    }
-    for (const status of [408, 425, 429, 502, 503, 504]) {
-      const { opening } = await begin(exchange => exchange.reply(status))
-      t.match(await endOf(opening), `unavailable: The server answered with HTTP status ${status}`)
-    }
-  },
-)
+t.test('over HTTP, a refused initialize rules the legacy era out, and an outage decides nothing', async t => {
+  const refusals: ((exchange: FakeExchange) => void)[] = [
+    exchange => exchange.json({ error: unsupported(MODERN) }),
+    exchange => exchange.json({ error: { code: -32000, message: 'no' } }, {}, 400),
+    exchange => exchange.json({ result: { ...INITIALIZED, protocolVersion: MODERN } }),
+    ...[400, 401, 403, 404, 405, 500].map(status => (exchange: FakeExchange) => exchange.reply(status)),
+  ]
+  const begin = async (answer: (exchange: FakeExchange) => void) => {
+    const { http, open } = startHttp({ serverRequests: 'pushed' })
+    const opening = open()
+    await settled()
+    http.next().json({ result: DISCOVERED })
+    await settled()
+    answer(http.next())
+    return { http, open, opening }
+  }
+  for (const [index, refusal] of refusals.entries()) {
+    const { http, open, opening } = await begin(refusal)
+    t.match(await opening, { serverRequests: 'returned', hasOtherMode: false }, String(index))
+    t.match(await open(), { serverRequests: 'returned', hasOtherMode: false })
+    t.equal(http.waiting, 0, 'nor is it asked again')
+  }
+  for (const status of [408, 425, 429, 502, 503, 504]) {
+    const { opening } = await begin(exchange => exchange.reply(status))
+    t.match(await endOf(opening), `unavailable: The server answered with HTTP status ${status}`)
+  }
+})

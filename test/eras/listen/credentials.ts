@@ -205,7 +205,7 @@ t.test('an accepted call gets its stream without extra delay', async t => {
   t.equal(answer.isStream, true)
 })
 
-t.test('where a stream has begun, or HTTP has no say, a missing scope is an error', async t => {
+t.test('after a stream has begun, or outside HTTP, a missing scope is a JSON-RPC error', async t => {
   const { handler, open } = start(t)
   const session = await open(ALICE)
   const answer = session.post(callOf(1, 'x', 'token'))
@@ -249,7 +249,7 @@ t.test('a batch is refused as a whole if one of its calls lacks a scope', async 
   t.equal(handler.calls.length, 1)
 })
 
-t.test('what depends on who asks is private, whatever the server says', async t => {
+t.test('a result that depends on the caller is private, regardless of the server’s hint', async t => {
   const { handler, ask } = start(t)
   handler.onCall = call =>
     call.end({
@@ -426,7 +426,7 @@ t.test(
   },
 )
 
-t.test('a connection ends with its credential, or with that of its last message', async t => {
+t.test('a connection ends with its credential, or with the credential of its last message', async t => {
   for (const isGone of [true, false]) {
     const handler = new FakeHandler()
     const { log } = recordedLog()

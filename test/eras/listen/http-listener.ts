@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('an array belongs to a session that takes arrays, and is nothing that stands for itself', async t => {
+t.test('a batch belongs to a session whose revision has batches', async t => {
   const { send } = start()
   const greeting = send('POST', { ...hello, params: { ...hello.params, protocolVersion: '2025-03-26' } })
   await settled()
@@ -173,7 +173,7 @@ const anyHeaders = fc.record({
   accept: anyOf('application/json', 'text/event-stream', '*/*', 'text/html', HEADERS.accept),
 })
 
-t.test('whatever comes is answered once, with a status that says what it was', async t => {
+t.test('every request is answered once, with the matching status', async t => {
   const { handler, send } = start()
   const known = new Set([200, 202, 400, 404, 406])
   const property = fc.property(anyMessage, anyHeaders, (message, headers) => {
@@ -301,7 +301,7 @@ t.test('a call that the official client gives up is cancelled', async t => {
   t.same(handler.cancels, ['tools/call the client closed the stream'])
 })
 
-t.test('the official client hears of changes until either side has enough', async t => {
+t.test('the official client gets change notifications until either side stops', async t => {
   const { handler, host, connect } = await overSockets(t)
   const open: Call[] = []
   handler.onCall = call => {

@@ -92,7 +92,7 @@ t.test('the stream begins with the endpoint: a relative URI with an unguessable 
 })
 
 t.test(
-  'whoever asks in a newer way hears which revisions there are, before and after initialize',
+  'a request of a newer revision is told the supported revisions, before and after initialize',
   async t => {
     const { handler, get, post, session } = start()
     for (const stream of [get(), await session()]) {
@@ -363,7 +363,7 @@ t.test('messages that wait are bounded in bytes too', async t => {
   t.equal(post(stream, { id: 2, method: 'ping' }).status, 202)
 })
 
-t.test('of all clients together too much must not wait: the one of whom most waits is cut off', async t => {
+t.test('when too much data waits for all clients, the client with the most is cut off', async t => {
   const { handler, session, post } = start({ inbound: 2 * MIB })
   const streams = [await session(), await session()]
   const large = (bytes: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(bytes) } })

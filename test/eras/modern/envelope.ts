@@ -148,7 +148,7 @@ t.test('a request to a modern server gets our envelope, and the rest of it stays
   )
 })
 
-t.test('an envelope is made where there is no place for one, and never declares what was not', async t => {
+t.test('an envelope is added where it is missing, and never declares unknown capabilities', async t => {
   const facts = { version: '2026-07-28', capabilities: NO_CAPABILITIES }
   const envelope = `{"${P}protocolVersion":"2026-07-28","${P}clientCapabilities":{}}`
   t.equal(withEnvelope(undefined, facts).toString(), `{"_meta":${envelope}}`)

@@ -30,28 +30,25 @@ const EVER_REQUESTS = [
   'roots/list',
 ]
 
-t.test(
-  'the requests of this revision are those that the official client sends in it, without its extensions',
-  async t => {
-    const { client, sent } = await sdkOnPipe(({ method }) =>
-      method === 'server/discover' ? DISCOVER : '{"resultType":"complete"}',
-    )
-    sent.length = 0
-    const anyResult = {
-      '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
-    } as never
-    for (const method of new Set(EVER_REQUESTS)) {
-      const ask = async (): Promise<unknown> => client.request({ method, params: {} } as never, anyResult)
-      await ask().catch(() => undefined)
-    }
-    await client.close()
-    const methods = sent.map(request => request.method).filter(method => !method.startsWith('notifications/'))
-    const ofExtension = ['tasks/cancel', 'tasks/get', 'tasks/update']
-    t.same([...new Set(methods)].sort(), [...REQUESTS.keys(), ...ofExtension].sort())
-  },
-)
+t.test('the requests of this revision match the official client, without its extensions', async t => {
+  const { client, sent } = await sdkOnPipe(({ method }) =>
+    method === 'server/discover' ? DISCOVER : '{"resultType":"complete"}',
+  )
+  sent.length = 0
+  const anyResult = {
+    '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+  } as never
+  for (const method of new Set(EVER_REQUESTS)) {
+    const ask = async (): Promise<unknown> => client.request({ method, params: {} } as never, anyResult)
+    await ask().catch(() => undefined)
+  }
+  await client.close()
+  const methods = sent.map(request => request.method).filter(method => !method.startsWith('notifications/'))
+  const ofExtension = ['tasks/cancel', 'tasks/get', 'tasks/update']
+  t.same([...new Set(methods)].sort(), [...REQUESTS.keys(), ...ofExtension].sort())
+})
 
-t.test('the notifications of servers in this revision are those of the specification', async t => {
+t.test('the server notifications of this revision match the specification', async t => {
   const known = [...REQUEST_NOTIFICATIONS, ...LISTEN_NOTIFICATIONS]
   t.same(known.sort(), [
     'notifications/message',
@@ -99,7 +96,7 @@ t.test(
   },
 )
 
-t.test('versions, reserved keys and log levels are literally those of the specification', async t => {
+t.test('versions, reserved keys and log levels match the specification literally', async t => {
   t.equal(MODERN_REVISION, '2026-07-28')
   t.same(META, {
     protocolVersion: 'io.modelcontextprotocol/protocolVersion',

@@ -88,7 +88,7 @@ t.test('spaces and tabs around a header are not part of it', async t => {
   t.equal(decodeHeaderValue(' \t '), '')
 })
 
-t.test('any text survives the header, which is nothing but printable ASCII and tabs', async () => {
+t.test('any text survives the header, which contains only printable ASCII and tabs', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.string({ unit: 'binary' }),
@@ -103,7 +103,7 @@ t.test('any text survives the header, which is nothing but printable ASCII and t
   )
 })
 
-t.test('whatever a peer sends is decoded or refused, never thrown over', async () => {
+t.test('every header is decoded or refused, never thrown over', async () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), inner => {
       const said = decodeHeaderValue(`=?base64?${inner}?=`)
@@ -134,7 +134,7 @@ const VERSION = { 'mcp-protocol-version': '2026-07-28' }
 const CALL = { ...VERSION, 'mcp-method': 'tools/call', 'mcp-name': 'a__bar' }
 const BAR = '"name":"a__bar"'
 
-t.test('headers that say what the body says are believed', async t => {
+t.test('headers that match the body are accepted', async t => {
   const CASES: [string, HttpHeaders, string, JsonText][] = [
     ['a list', { ...VERSION, 'mcp-method': 'tools/list' }, 'tools/list', params()],
     ['a tool', CALL, 'tools/call', params(BAR)],

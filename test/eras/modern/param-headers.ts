@@ -129,16 +129,13 @@ t.test('every mistake of a tool is reported, and valid annotations still count',
   t.same([...found.headers], [['D', ['d']]])
 })
 
-t.test(
-  'what is told of mistakes stays short, however many there are and however long their names',
-  async t => {
-    const name = 'k'.repeat(10_000)
-    const mistakes = Array.from({ length: 1000 }, (_, n) => `"p${n}":{"x-mcp-header":1}`).join()
-    const { invalid } = paramHeadersOf(json(properties(`"${name}":${properties(mistakes)}`)))
-    t.equal(invalid.length, 20)
-    t.equal(invalid[0], `x-mcp-header at ${'k'.repeat(64)}.p0 is not text`)
-  },
-)
+t.test('the report of invalid annotations stays short, for any number and length of names', async t => {
+  const name = 'k'.repeat(10_000)
+  const mistakes = Array.from({ length: 1000 }, (_, n) => `"p${n}":{"x-mcp-header":1}`).join()
+  const { invalid } = paramHeadersOf(json(properties(`"${name}":${properties(mistakes)}`)))
+  t.equal(invalid.length, 20)
+  t.equal(invalid[0], `x-mcp-header at ${'k'.repeat(64)}.p0 is not text`)
+})
 
 t.test('a tool may have 100 arguments repeated in headers', async t => {
   const annotated = (count: number): JsonText =>

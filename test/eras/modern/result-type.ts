@@ -25,7 +25,7 @@ t.test('a result says its kind and who answered, and all other bytes stay', asyn
   t.equal(stamped(right, { type: 'complete', identity: US }), right)
 })
 
-t.test('a result says what else there is to be said about it', async t => {
+t.test('a result has its type and other members', async t => {
   const members = [['ttlMs', rawText('5')]] as const
   t.equal(
     stamped(json('{"ttlMs":7,"tools":[]}'), { type: 'complete', identity: US, members }).toString(),

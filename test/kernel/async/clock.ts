@@ -8,7 +8,7 @@ const standStill = (ms: number): void => {
   while (performance.now() < endMs);
 }
 
-t.test('after a standstill, what came meanwhile is read before any time is up', async t => {
+t.test('after a standstill, messages that arrived meanwhile are read before timers fire', async t => {
   const { port1, port2 } = new MessageChannel()
   t.teardown(() => port1.close())
   const order: string[] = []
@@ -47,7 +47,7 @@ t.test('a timer that is called off does nothing, also while it waits to be run l
   t.same(ran, [])
 })
 
-t.test('what is due in a time that no timer can hold never comes', t => {
+t.test('a timer beyond the maximum delay never fires', t => {
   let ran = 0
   const timer = systemClock.after(2 ** 31, () => {
     ran += 1

@@ -29,7 +29,7 @@ const create = (places: number) => {
   return { semaphore, inside, ends, come, clock, state }
 }
 
-t.test('so many are let in at a time, the others in the order in which they came', async t => {
+t.test('at most the allowed number enter at a time, the others in order of arrival', async t => {
   const { semaphore, inside, ends, come, state } = create(2)
   const all = ['a', 'b', 'c', 'd', 'e'].map(name => come(name))
   await settled()
@@ -65,7 +65,7 @@ t.test('work that fails makes room as well, and its failure is told', async t =>
   )
 })
 
-t.test('who is called off waits no longer, and takes nobody’s place', async t => {
+t.test('a cancelled waiter stops waiting, and frees its place', async t => {
   const { semaphore, inside, ends, come } = create(1)
   const gone = new AbortController()
   void come('a')
@@ -86,7 +86,7 @@ t.test('who is called off waits no longer, and takes nobody’s place', async t 
   t.same(inside, ['a', 'c', 'd'])
 })
 
-t.test('who takes too long goes on, and keeps nobody from coming in', async t => {
+t.test('a holder that exceeds its time continues, and no longer counts', async t => {
   const { inside, ends, come, clock } = create(1)
   const slow = come('a')
   void come('b')

@@ -17,7 +17,7 @@ const isAnswered = (ask: () => unknown): boolean => {
   }
 }
 
-t.test('over bytes that are no JSON a walk ends and stays inside', async t => {
+t.test('over invalid JSON, a walk ends and stays within the bytes', async t => {
   const property = fc.property(mutated(values), fc.constantFrom('', '{', '['), (bytes, before) => {
     const text = rawText(before + bytes.toString('latin1'))
     for (const open of [OPEN_OBJECT, OPEN_ARRAY] as const) {
@@ -77,7 +77,7 @@ t.test('a long run of backslashes or escaped quotes costs no more than its lengt
   }
 })
 
-t.test('containers are passed over whatever is in their strings', async t => {
+t.test('containers are skipped, with any strings in them', async t => {
   const inner = '{"a]}":["}",{"\\"]":[]}],"b":{}}'
   const at = new JsonCursor(readJson(Buffer.from(`[${inner},${inner}]`)), OPEN_ARRAY)
   t.ok(at.next())

@@ -66,7 +66,7 @@ t.test('an edit touches its own member and nothing around it', async t => {
   )
 })
 
-t.test('what is no object has no members to edit', async t => {
+t.test('only objects have members to edit', async t => {
   for (const text of ['[1]', '"a"', 'null', '1']) {
     const value = json(text)
     t.equal(
@@ -84,7 +84,7 @@ t.test('what is no object has no members to edit', async t => {
   }
 })
 
-t.test('what is taken out of an inner object takes it along if it held nothing else', async t => {
+t.test('removing the last member of an inner object removes the object', async t => {
   const isOdd = (key: string) => (at: { keyIs(key: string): boolean }) => at.keyIs(key)
   const object = json('{"a":{"x":1},"b":{"x":1,"y":2},"c":{},"d":1}')
   t.equal(withoutInner(object, 'a', isOdd('x')).toString(), '{"b":{"x":1,"y":2},"c":{},"d":1}')

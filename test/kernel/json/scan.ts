@@ -145,7 +145,7 @@ t.test('what is wrong is found at its place, and the message does not repeat it'
   t.throws(() => readJson(Buffer.from('{"secret" "hunter2"}')), { message: 'expected a colon at byte 10' })
 })
 
-t.test('bytes that are no UTF-8 are refused where the bad sequence begins', async t => {
+t.test('invalid UTF-8 is refused at the first invalid byte', async t => {
   const table: Record<string, readonly number[]> = {
     'overlong, two bytes': [0xc0, 0x80],
     'overlong ASCII': [0xc1, 0xbf],
@@ -191,7 +191,7 @@ t.test('what JSON.parse would round or replace is legal', async t => {
   t.equal(readJson(Buffer.from(legal)).toString(), legal)
 })
 
-t.test('the depth is that of the deepest bracket', async t => {
+t.test('the depth is the depth of the deepest bracket', async t => {
   const property = fc.property(values, fc.nat(4), (text, maxDepth) => {
     return verdict(Buffer.from(text), maxDepth) === (depthOf(text) <= maxDepth ? 'fine' : 'refused')
   })

@@ -135,7 +135,7 @@ t.test('what was set at any path is found there, and the rest is as before', asy
   t.doesNotThrow(() => fc.assert(property, runs(400)))
 })
 
-t.test('setting what is there already gives the same reference back', async t => {
+t.test('setting an equal value returns the same reference', async t => {
   const object = read('{"a":{"b" : "x"}}')
   t.equal(withAt(object, ['a', 'b'], rawText('"x"')), object)
   t.equal(withMember(object, 'a', rawText('{"b" : "x"}')), object)
@@ -144,7 +144,7 @@ t.test('setting what is there already gives the same reference back', async t =>
   t.equal(withMembers(object, []), object)
 })
 
-t.test('what is no object cannot be given a member', async t => {
+t.test('only an object can be given a member', async t => {
   for (const text of ['[]', '1', '"{}"', 'null']) {
     t.throws(() => withMember(read(text), 'a', rawText('1')), TypeError, text)
     t.throws(() => withAt(read(text), ['a', 'b'], rawText('1')), TypeError, text)

@@ -147,7 +147,7 @@ t.test('a path leads through objects only', async t => {
   t.equal(at(text, 'e', 'f'), undefined)
 })
 
-t.test('what is no container has no items, and what is no string has no string', async t => {
+t.test('only containers have items, and only strings have a string', async t => {
   for (const text of ['1', '"{}"', 'null', '"[1]"', 'true', '[]', '[ ]', '[{"a":1}]']) {
     t.same([...membersOf(read(text))], [], `members of ${text}`)
     t.equal(memberOf(read(text), 'a'), undefined)
@@ -210,14 +210,14 @@ t.test('one line is the same JSON without line ends', async t => {
   t.equal(oneLine(read('[\r1]')).toString(), '[ 1]', 'CR alone')
 })
 
-t.test('one byte order mark and the space around are no part of the value', async t => {
+t.test('one byte order mark and surrounding space are not part of the value', async t => {
   t.equal(read('\ufeff \t\r\n[1 ] \n').toString(), '[1 ]')
   t.equal(read('\ufeff1').toString(), '1')
   const message = Buffer.from('{"a":1}')
   t.equal(readJson(message), message, 'without them, the message is the value')
 })
 
-t.test('what is not one JSON value in UTF-8 of bounded depth is refused', async t => {
+t.test('anything except one JSON value in UTF-8 of bounded depth is refused', async t => {
   for (const text of ['', '\ufeff', '\ufeff\ufeff1', '1 1', '{"a"}', '['.repeat(513) + ']'.repeat(513)]) {
     t.throws(() => read(text), JsonTextError, text.slice(0, 20))
   }

@@ -50,7 +50,7 @@ t.test('a walk over an object comes by the members that are read from it, at any
   t.doesNotThrow(() => fc.assert(property))
 })
 
-t.test('what is no JSON is refused in the words of whoever only reads it, however it is walked', async t => {
+t.test('every walk refuses invalid JSON with the same message', async t => {
   const property = fc.property(
     mutated(documents).filter(bytes => bytes[0] === 0x7b),
     fc.boolean(),

@@ -25,7 +25,7 @@ t.test('a child on POSIX gets what programs need and none of our secrets', async
   t.same(inheritedEnv({ ...kept, ...dropped }, {}, 'linux'), kept)
 })
 
-t.test('what the operator configured wins, and is taken whatever its name', async t => {
+t.test('configured variables take precedence, with any name', async t => {
   t.same(inheritedEnv({ PATH: '/bin' }, { PATH: '/opt', GITHUB_TOKEN: 'x' }, 'linux'), {
     PATH: '/opt',
     GITHUB_TOKEN: 'x',

@@ -12,7 +12,7 @@ t.test('the user database decides who the user is', { skip: isWindows }, async t
   )
 })
 
-t.test('a user whom the user database does not know has the home folder of the environment', async t => {
+t.test('a user missing from the user database has the home folder of the environment', async t => {
   const home = isWindows ? 'C:\\Users\\a' : '/data'
   const unknown = whoAmI({ [HOME]: home }, () => undefined)
   t.equal(unknown.home, home)

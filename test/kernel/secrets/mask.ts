@@ -231,7 +231,7 @@ t.test('plain words, paths and numbers are told from what may be a secret', asyn
   for (const text of other) t.notOk(isPlain(text), text)
 })
 
-t.test('names say whether their values are secret', async t => {
+t.test('names determine whether their values are secret', async t => {
   const secret = [
     'OPENAI_KEY',
     'DB_PASS',

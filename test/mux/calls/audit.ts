@@ -221,11 +221,14 @@ t.test('answers that come with a request stand in its line', async t => {
   t.match(last(), { audit: 'call', answers: ['accept', 'ok'] })
 })
 
-t.test('of several replicas it says which one a call reached, and which one served it', async t => {
-  const { call, last } = setUp(false, 'owner')
-  for (const edge of [undefined, 'edge']) {
-    const one = call('ping', undefined, { ...CLIENT, caller: { ...LOCAL, edge } })
-    one.end(succeeded(rawText('{}')))
-    t.match(last(), { edge: edge ?? 'owner', owner: 'owner' })
-  }
-})
+t.test(
+  'with several replicas, the audit names the replica that a call reached and the one that served it',
+  async t => {
+    const { call, last } = setUp(false, 'owner')
+    for (const edge of [undefined, 'edge']) {
+      const one = call('ping', undefined, { ...CLIENT, caller: { ...LOCAL, edge } })
+      one.end(succeeded(rawText('{}')))
+      t.match(last(), { edge: edge ?? 'owner', owner: 'owner' })
+    }
+  },
+)

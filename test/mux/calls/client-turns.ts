@@ -65,7 +65,7 @@ t.test('ten questions to two clients that call at the same time all find their p
   }
 })
 
-t.test('a client may have several calls under way, but none that came after somebody who waits', async t => {
+t.test('a client may have several calls in flight, but none that arrived after a waiting client', async t => {
   const { server, clients } = await shared(2)
   call(clients[0])
   call(clients[0])
@@ -81,7 +81,7 @@ t.test('a client may have several calls under way, but none that came after some
   t.equal(server.got('tools/call').length, 4)
 })
 
-t.test('who stood behind somebody that gave up goes on with those of the same client', async t => {
+t.test('clients behind one that gave up continue in order', async t => {
   const { server, clients } = await shared(2)
   call(clients[0])
   const between = call(clients[1])
@@ -92,7 +92,7 @@ t.test('who stood behind somebody that gave up goes on with those of the same cl
   t.equal(server.got('tools/call').length, 2)
 })
 
-t.test('who cannot be asked waits for nobody, and nobody for them', async t => {
+t.test('a client that cannot be asked does not wait, and delays no other', async t => {
   const { server, clients } = await shared(2, {}, { capabilities: CAN_NOTHING })
   clients.map(call)
   t.equal(server.got('tools/call').length, 2)

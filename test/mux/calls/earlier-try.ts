@@ -8,7 +8,7 @@ const link = (serverRequests: Downlink['serverRequests'], info: object) =>
   ({ serverRequests, facts: { info: textOf(info) } }) as unknown as Downlink
 
 t.test(
-  'a request that may have run is sent to another program alone, whatever one says of itself in each revision',
+  'a request that may have run is only sent to another program, by its identity in each revision',
   async t => {
     const refused = new Fault('maybe-replaced', 'whether it ran is not known')
     const rows: readonly (readonly [before: object, after: object, mayBeSent: boolean])[] = [

@@ -15,7 +15,7 @@ const setUp = () => {
   return { faults, told }
 }
 
-t.test('an error is kept by its id, with what is known of its call', async t => {
+t.test('an error is found by its id, with the facts of its call', async t => {
   const { faults, told } = setUp()
   const call = Object.assign(new FakeCall({ id: 3 } as FakeClient, 'tools/call', {}, false), {
     ...{ servedBy: 'a', ownName: 'echo', beganMs: 40, awayMs: 55 },

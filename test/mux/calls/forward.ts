@@ -40,29 +40,26 @@ t.test('numbers that a parser would round reach the server as they were written'
   )
 })
 
-t.test(
-  'a name that nobody has is -32602, after its server was asked once whether it has it by now',
-  async t => {
-    const world = new World({ gh: { tools: [] }, fs: { tools: [] } })
-    const client = await world.client()
-    await client.get('tools/list')
-    const asked = world.server('gh').got('tools/list').length
-    t.same(await client.get('tools/call', { name: 'gh__nope' }), {
-      code: -32602,
-      message: 'Unknown tool: gh__nope',
-      data: undefined,
-    })
-    t.equal(world.server('gh').got('tools/list').length, asked + 1)
-    await client.get('tools/call', { name: 'gh__nope' })
-    t.equal(world.server('gh').got('tools/list').length, asked + 1, 'not for each wrong name')
-    t.equal(world.server('fs').got('tools/list').length, 1, 'nor at other servers')
-    t.match(
-      await client.get('prompts/get', { name: 'gh__nope' }),
-      { code: -32601 },
-      'prompts were not announced',
-    )
-  },
-)
+t.test('an unknown name gets -32602, after its server was asked for it once', async t => {
+  const world = new World({ gh: { tools: [] }, fs: { tools: [] } })
+  const client = await world.client()
+  await client.get('tools/list')
+  const asked = world.server('gh').got('tools/list').length
+  t.same(await client.get('tools/call', { name: 'gh__nope' }), {
+    code: -32602,
+    message: 'Unknown tool: gh__nope',
+    data: undefined,
+  })
+  t.equal(world.server('gh').got('tools/list').length, asked + 1)
+  await client.get('tools/call', { name: 'gh__nope' })
+  t.equal(world.server('gh').got('tools/list').length, asked + 1, 'not for each wrong name')
+  t.equal(world.server('fs').got('tools/list').length, 1, 'nor at other servers')
+  t.match(
+    await client.get('prompts/get', { name: 'gh__nope' }),
+    { code: -32601 },
+    'prompts were not announced',
+  )
+})
 
 t.test('a tool that a server has since the last list is called all the same', async t => {
   const world = new World({ gh: { tools: [] } })
@@ -219,7 +216,7 @@ t.test('a URI without a prefix goes to the one server that can own it', async t 
   t.equal(world.servers.flatMap(server => server.got('resources/read')).length, 3)
 })
 
-t.test('a URI that nobody can own is not found', async t => {
+t.test('a URI without an owner is not found', async t => {
   const world = new World({ a: { tools: [] }, b: { tools: [], capabilities: { resources: undefined } } })
   world.server('b').dialling = 'refuse'
   const client = await world.client()
@@ -258,7 +255,7 @@ t.test('servers that keep their URIs: one seen only in a result is read where it
   t.same(world.server('a').got('resources/read'), [])
 })
 
-t.test('URIs in results carry the prefix of their server; those of interfaces keep their scheme', async t => {
+t.test('URIs in results have the prefix of their server; URIs of interfaces keep their scheme', async t => {
   const ui = { _meta: { ui: { resourceUri: 'ui://w' } } }
   const world = new World({
     a: { tools: [tool('x', ui)], resources: [resource('ui://w')] },
@@ -391,7 +388,7 @@ t.test('a client that gives up while its server is looked for causes nothing at 
   t.same(users, [client], 'nor is it taken for a user of the server')
 })
 
-t.test('a client shown a URL by an error hears when that is done, and nobody else does', async t => {
+t.test('only the client that got a URL in an error is notified of its completion', async t => {
   const world = new World({ a: { tools: [tool('x')] } })
   const [older, other, asker] = [
     await world.client({ revision: '2025-06-18' }),
@@ -413,23 +410,20 @@ t.test('a client shown a URL by an error hears when that is done, and nobody els
   )
 })
 
-t.test(
-  'a result that is no object is an error that names the server, not a riddle for the client',
-  async t => {
-    const world = new World({ a: { tools: [tool('x')] } })
-    const client = await world.client()
-    await client.get('tools/list')
-    for (const result of ['null', '[]', '"x"', '5', 'true']) {
-      const call = client.call('tools/call', { name: 'a__x' })
-      world
-        .server('a')
-        .last('tools/call')
-        .end(succeeded(rawText(result)))
-      t.same(call.ended, {
-        code: -32603,
-        message: 'Server a: its result is not an object',
-        data: { server: 'a' },
-      })
-    }
-  },
-)
+t.test('a result that is not an object becomes an error that names the server', async t => {
+  const world = new World({ a: { tools: [tool('x')] } })
+  const client = await world.client()
+  await client.get('tools/list')
+  for (const result of ['null', '[]', '"x"', '5', 'true']) {
+    const call = client.call('tools/call', { name: 'a__x' })
+    world
+      .server('a')
+      .last('tools/call')
+      .end(succeeded(rawText(result)))
+    t.same(call.ended, {
+      code: -32603,
+      message: 'Server a: its result is not an object',
+      data: { server: 'a' },
+    })
+  }
+})

@@ -22,27 +22,24 @@ const withTool = async (more: object = {}): Promise<{ world: World; client: Fake
   return { world, client }
 }
 
-t.test(
-  'ten clients with the same names each get their own answer, once, in whatever order answers come',
-  async t => {
-    const { world } = await withTool()
-    const clients = await Promise.all(Array.from({ length: 10 }, () => world.client()))
-    const calls = clients.map((client, index) =>
-      client.call('tools/call', { name: 'a__x', arguments: { index } }),
-    )
-    const requests = world.server('a').got('tools/call')
-    t.equal(requests.length, 10)
-    for (const request of [...requests].reverse()) {
-      const { index } = (request.params as { arguments: { index: number } }).arguments
-      request.answer({ content: [{ type: 'text', text: String(index) }] })
-      request.answer({ content: [] })
-    }
-    t.same(
-      calls.map(call => call.ended),
-      calls.map((_, index) => ({ result: { content: [{ type: 'text', text: String(index) }] } })),
-    )
-  },
-)
+t.test('ten clients with the same names each get their own answer once, in any order of answers', async t => {
+  const { world } = await withTool()
+  const clients = await Promise.all(Array.from({ length: 10 }, () => world.client()))
+  const calls = clients.map((client, index) =>
+    client.call('tools/call', { name: 'a__x', arguments: { index } }),
+  )
+  const requests = world.server('a').got('tools/call')
+  t.equal(requests.length, 10)
+  for (const request of [...requests].reverse()) {
+    const { index } = (request.params as { arguments: { index: number } }).arguments
+    request.answer({ content: [{ type: 'text', text: String(index) }] })
+    request.answer({ content: [] })
+  }
+  t.same(
+    calls.map(call => call.ended),
+    calls.map((_, index) => ({ result: { content: [{ type: 'text', text: String(index) }] } })),
+  )
+})
 
 t.test('progress is relayed while it increases, and nothing after the end', async t => {
   const { world, client } = await withTool()
@@ -125,16 +122,19 @@ t.test('a call that is cancelled before its server is there is never sent', asyn
   t.match(world.router.load, { calls: 0 })
 })
 
-t.test('a silent server is given up on: it hears of it, the client reads which server it was', async t => {
-  const { world, client } = await withTool()
-  const call = client.call('tools/call', { name: 'a__x' })
-  await world.pass(9000)
-  t.equal(call.ends.length, 0)
-  await world.pass(2000)
-  t.same(world.server('a').last('tools/call').cancels, ['timed out'])
-  t.match(call.ended, { code: -32603, message: 'Timed out waiting for server a', data: { server: 'a' } })
-  t.match(world.router.load, { calls: 0 })
-})
+t.test(
+  'a silent server times out: it gets a cancellation, and the client an error that names it',
+  async t => {
+    const { world, client } = await withTool()
+    const call = client.call('tools/call', { name: 'a__x' })
+    await world.pass(9000)
+    t.equal(call.ends.length, 0)
+    await world.pass(2000)
+    t.same(world.server('a').last('tools/call').cancels, ['timed out'])
+    t.match(call.ended, { code: -32603, message: 'Timed out waiting for server a', data: { server: 'a' } })
+    t.match(world.router.load, { calls: 0 })
+  },
+)
 
 t.test(
   'a tool with a longer time of its own may be silent longer, and progress restarts that time',
@@ -151,7 +151,7 @@ t.test(
   },
 )
 
-t.test('progress keeps a call alive, even if it is none to relay, but not for ever', async t => {
+t.test('progress keeps a call alive, even if it is not relayed, but not for ever', async t => {
   const { world, client } = await withTool()
   const call = client.call('tools/call', { name: 'a__x' }, { wantsProgress: true })
   for (let time = 0; time < 6; time += 1) {
@@ -192,7 +192,7 @@ t.test(
 )
 
 t.test(
-  'a server lost in the middle of calls: each client gets one error that says which and why',
+  'when a server is lost during calls, each client gets one error with the server and the cause',
   async t => {
     const { world, client } = await withTool()
     const other = await world.client()
@@ -326,7 +326,7 @@ t.test('the time that a server takes to start is not its silence about a call', 
   t.match(call.ended, { result: {} })
 })
 
-t.test('a server that cannot be reached is an answer, at once while nobody has tried again', async t => {
+t.test('an unreachable server gets an error, at once until the next attempt', async t => {
   const { world, client } = await withTool()
   const server = world.server('a')
   server.dialling = 'refuse'

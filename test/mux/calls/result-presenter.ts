@@ -122,34 +122,31 @@ t.test(
   },
 )
 
-t.test(
-  'to every other client a model reads what is wanted and where, and there is nothing else to hear',
-  async t => {
-    const words =
-      'Server a: Authorization required\nConnect: https://s.example/connect\nhttps://s.example/confirm'
-    for (const about of [
-      { capabilities: NO_URL },
-      { capabilities: CAN_NOTHING },
-      { revision: '2025-06-18' as const },
-    ]) {
-      const world = new World({ a: { tools: [tool('x')], prompts: [{ name: 'p' }] } })
-      const client = await world.client(about)
-      await client.get('tools/list')
-      await client.get('prompts/list')
-      const server = world.server('a')
-      const [call, prompt] = [
-        client.call('tools/call', { name: 'a__x' }),
-        client.call('prompts/get', { name: 'a__p' }),
-      ]
-      wantsPages(server, 'tools/call', [CONNECT, CONFIRM])
-      wantsPages(server, 'prompts/get', [CONNECT, CONFIRM])
-      t.same(call.ended, { result: { content: [{ type: 'text', text: words }], isError: true } })
-      t.match(prompt.ended, { code: -32603, message: words })
-      server.link.notice(COMPLETE, { elicitationId: 'e1' })
-      t.same(client.heard(COMPLETE), [])
-    }
-  },
-)
+t.test('any other client gets text about the requested input, and no further messages', async t => {
+  const words =
+    'Server a: Authorization required\nConnect: https://s.example/connect\nhttps://s.example/confirm'
+  for (const about of [
+    { capabilities: NO_URL },
+    { capabilities: CAN_NOTHING },
+    { revision: '2025-06-18' as const },
+  ]) {
+    const world = new World({ a: { tools: [tool('x')], prompts: [{ name: 'p' }] } })
+    const client = await world.client(about)
+    await client.get('tools/list')
+    await client.get('prompts/list')
+    const server = world.server('a')
+    const [call, prompt] = [
+      client.call('tools/call', { name: 'a__x' }),
+      client.call('prompts/get', { name: 'a__p' }),
+    ]
+    wantsPages(server, 'tools/call', [CONNECT, CONFIRM])
+    wantsPages(server, 'prompts/get', [CONNECT, CONFIRM])
+    t.same(call.ended, { result: { content: [{ type: 'text', text: words }], isError: true } })
+    t.match(prompt.ended, { code: -32603, message: words })
+    server.link.notice(COMPLETE, { elicitationId: 'e1' })
+    t.same(client.heard(COMPLETE), [])
+  }
+})
 
 t.test('a wish for pages that names none is passed on as any other error', async t => {
   const { server, client } = await withReturned()

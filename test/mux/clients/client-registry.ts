@@ -19,7 +19,7 @@ t.test('a client whose requests stand for themselves is served without an introd
   t.match(world.router.load, { clients: 0 })
 })
 
-t.test('what clients may use is what is there now, whether they were told of it or not', async t => {
+t.test('a client may use the current items, whether or not it was notified of them', async t => {
   const world = new World({ a: { tools: [] }, b: { tools: [] } })
   const session = await world.client()
   const client = world.modern()

@@ -124,69 +124,63 @@ t.test('a server that stands alone logs under its own names', async t => {
   t.same(client.heard(MESSAGE), [{ level: 'info', data: 1 }])
 })
 
-t.test(
-  'a message goes to nobody while it could be two clients’, and to one as soon as there is evidence',
-  async t => {
-    const world = new World({ a: LOGS })
-    const [first, second] = [await world.client(), await world.client()]
-    await first.get('tools/list')
-    const { link } = world.server('a')
-    const one = first.call('tools/call', { name: 'a__x' })
-    const say = (data: string, about?: Parameters<typeof link.notice>[2]) =>
-      link.notice(MESSAGE, { level: 'info', data }, about)
-    say('only call')
-    const two = second.call('tools/call', { name: 'a__x' })
-    say('whose?')
-    const [requestOne, requestTwo] = world.server('a').got('tools/call')
-    say('on the stream', requestTwo)
-    two.cancel()
-    say('on the stream of a call that is over', requestTwo)
-    say('on the stream of our own list', world.server('a').last('tools/list'))
-    requestOne?.answer()
-    say('no call')
-    t.same(
-      [...one.told, ...two.told].map(([, params]) => (params as { data: string }).data),
-      ['only call', 'on the stream'],
-    )
-    t.same([...first.heard(MESSAGE), ...second.heard(MESSAGE)], [])
-    t.equal(one.late + two.late, 0)
-  },
-)
+t.test('a message that could belong to two clients is dropped, until there is evidence for one', async t => {
+  const world = new World({ a: LOGS })
+  const [first, second] = [await world.client(), await world.client()]
+  await first.get('tools/list')
+  const { link } = world.server('a')
+  const one = first.call('tools/call', { name: 'a__x' })
+  const say = (data: string, about?: Parameters<typeof link.notice>[2]) =>
+    link.notice(MESSAGE, { level: 'info', data }, about)
+  say('only call')
+  const two = second.call('tools/call', { name: 'a__x' })
+  say('whose?')
+  const [requestOne, requestTwo] = world.server('a').got('tools/call')
+  say('on the stream', requestTwo)
+  two.cancel()
+  say('on the stream of a call that is over', requestTwo)
+  say('on the stream of our own list', world.server('a').last('tools/list'))
+  requestOne?.answer()
+  say('no call')
+  t.same(
+    [...one.told, ...two.told].map(([, params]) => (params as { data: string }).data),
+    ['only call', 'on the stream'],
+  )
+  t.same([...first.heard(MESSAGE), ...second.heard(MESSAGE)], [])
+  t.equal(one.late + two.late, 0)
+})
 
 /** What each call heard, by what was said. */
 const heardBy = (...calls: readonly { told: readonly (readonly [string, unknown])[] }[]): unknown[] =>
   calls.map(({ told }) => told.map(([, params]) => (params as { data: unknown }).data))
 
-t.test(
-  'a call that says how severe messages must be hears those, one that says nothing hears none',
-  async t => {
-    for (const revision of ['2025-11-25', '2026-07-28'] as const) {
-      const world = new World({ a: { ...LOGS, revision } })
-      const client = world.modern()
-      await client.get('tools/list')
-      const { link } = world.server('a')
-      const call = async (logLevel?: 'debug' | 'error') => {
-        const made = client.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
-        await settled()
-        return { made, request: world.server('a').last('tools/call') }
-      }
-      const [debug, error, none] = [await call('debug'), await call('error'), await call()]
-      for (const { request } of [debug, error, none]) {
-        link.notice(MESSAGE, { level: 'debug', data: 1 }, request)
-        link.notice(MESSAGE, { level: 'error', data: 2, logger: 'db' }, request)
-        link.notice(MESSAGE, { level: 'strange', data: 3 }, request)
-      }
-      t.same(heardBy(debug.made, error.made, none.made), [[1, 2], [2], []], revision)
-      t.same(error.made.told, [[MESSAGE, { level: 'error', data: 2, logger: 'a/db' }]])
-      debug.request.answer()
-      link.notice(MESSAGE, { level: 'error', data: 4 }, debug.request)
-      t.same(heardBy(debug.made, error.made, none.made), [[1, 2], [2], []], 'nothing after the end')
-      t.same(client.told, [], 'and nothing outside calls')
+t.test('a call with a log level gets messages of that level, a call without one gets none', async t => {
+  for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+    const world = new World({ a: { ...LOGS, revision } })
+    const client = world.modern()
+    await client.get('tools/list')
+    const { link } = world.server('a')
+    const call = async (logLevel?: 'debug' | 'error') => {
+      const made = client.call('tools/call', { name: 'a__x' }, logLevel && { logLevel })
+      await settled()
+      return { made, request: world.server('a').last('tools/call') }
     }
-  },
-)
+    const [debug, error, none] = [await call('debug'), await call('error'), await call()]
+    for (const { request } of [debug, error, none]) {
+      link.notice(MESSAGE, { level: 'debug', data: 1 }, request)
+      link.notice(MESSAGE, { level: 'error', data: 2, logger: 'db' }, request)
+      link.notice(MESSAGE, { level: 'strange', data: 3 }, request)
+    }
+    t.same(heardBy(debug.made, error.made, none.made), [[1, 2], [2], []], revision)
+    t.same(error.made.told, [[MESSAGE, { level: 'error', data: 2, logger: 'a/db' }]])
+    debug.request.answer()
+    link.notice(MESSAGE, { level: 'error', data: 4 }, debug.request)
+    t.same(heardBy(debug.made, error.made, none.made), [[1, 2], [2], []], 'nothing after the end')
+    t.same(client.told, [], 'and nothing outside calls')
+  }
+})
 
-t.test('a message without evidence is for the only call under way, and else for nobody', async t => {
+t.test('a message without evidence goes to the only call in flight, or is dropped', async t => {
   const world = new World({ a: { ...LOGS, options: { sharing: 'all' } } })
   const client = world.modern()
   await client.get('tools/list')
@@ -281,7 +275,7 @@ t.test('a call that is cancelled, or whose client leaves, before the server agre
   t.match(world.router.load, { calls: 0 })
 })
 
-t.test('a server that does not agree, or says nothing about it, gets the call all the same', async t => {
+t.test('a call reaches a server that rejects or ignores the log level', async t => {
   const refusing = await known()
   refusing.server.silent.add(SET_LEVEL)
   await callX(refusing.world.modern(), 'debug')
@@ -296,7 +290,7 @@ t.test('a server that does not agree, or says nothing about it, gets the call al
   t.equal(silent.server.got('tools/call').length, 1)
 })
 
-t.test('servers without logging, and those that are told with each request, are told nothing', async t => {
+t.test('servers without logging, or with a level per request, get no log level', async t => {
   for (const script of [{ capabilities: { logging: false } }, { revision: '2026-07-28' }]) {
     const { world, server } = await known(script)
     await callX(world.modern(), 'debug')

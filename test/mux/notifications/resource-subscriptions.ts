@@ -51,7 +51,7 @@ t.test('a server is subscribed once for all clients, and unsubscribed with the l
 })
 
 t.test(
-  'an update of something below goes to the nearest subscription above it; of something else, to nobody',
+  'an update below a subscription goes to the nearest one above it; any other update is dropped',
   async t => {
     const { server, clients } = await withResource({}, 2)
     const [near, far] = clients
@@ -79,7 +79,7 @@ t.test(
   },
 )
 
-t.test('nobody hears of a URI that somebody else may have subscribed to', async t => {
+t.test('an update of a URI that another client may have subscribed to is dropped', async t => {
   for (const script of [{}, { options: { sharing: 'all' } }, { revision: '2026-07-28' }] as const) {
     const { world, server, clients } = await withResource(script, 2)
     const stranger = await world.client({ principal: 'other' })
@@ -109,7 +109,7 @@ t.test('a server may write the URI in another spelling: its subscribers are told
   }
 })
 
-t.test('the only session that ever used a server hears of whatever it says was updated', async t => {
+t.test('the only session that ever used a server gets all its updates', async t => {
   const { world, server, clients } = await withResource()
   await clients[0].get('resources/subscribe', A)
   server.link.notice(UPDATED, { uri: 'file:///other' })

@@ -75,7 +75,7 @@ t.test('a client is told first what it will hear: what it asked for, as far as t
   t.match(world.router.load, { subscriptionStreams: 0, subscriptions: 0 })
 })
 
-t.test('a request that does not say what it wants to hear of is -32602', async t => {
+t.test('a listening request without a valid filter gets -32602', async t => {
   const client = await ready(sources())
   const params = [
     undefined,
@@ -229,7 +229,7 @@ t.test('a client that ends its request before it is acknowledged is subscribed t
   t.match(world.router.load, { subscriptionStreams: 0, subscriptions: 0 })
 })
 
-t.test('who listens hears of every change of the lists that it was promised, and of no other', async t => {
+t.test('a listening request gets every change of the lists it was promised, and of no others', async t => {
   const world = sources()
   const client = await ready(world)
   const tools = await listen(client, { toolsListChanged: true })
@@ -256,7 +256,7 @@ t.test('who listens hears of every change of the lists that it was promised, and
   t.same(client.told, [])
 })
 
-t.test('the first list of a server is news to those who know a list without it', async t => {
+t.test('the first list of a server is a change for clients that know a list without it', async t => {
   const world = new World({ a: { tools: [tool('x')] }, late: { tools: [tool('y')] } })
   world.server('late').dialling = 'hang'
   const [listener, reader] = [world.modern(), world.modern({ capabilities: CAN_NOTHING })]
@@ -269,7 +269,7 @@ t.test('the first list of a server is news to those who know a list without it',
   t.same(call.told.slice(1), [[TOOLS_CHANGED, undefined]])
 })
 
-t.test('where nobody knows a list, the first one of a server that came later is news', async t => {
+t.test('for an unread list, the first list of a later server is a change', async t => {
   const world = new World({ a: { tools: [tool('x')] } })
   const early = await listen(world.modern(), { toolsListChanged: true })
   void world.router.welcome(world.modern({ principal: 'other' }))
@@ -282,7 +282,7 @@ t.test('where nobody knows a list, the first one of a server that came later is 
   )
 })
 
-t.test('the first list of a server is no news to those who were given it', async t => {
+t.test('the first list of a server is not a change for clients that have read it', async t => {
   const world = new World({ a: { tools: [tool('x')] } })
   const call = await listen(world.modern(), { toolsListChanged: true })
   await world.modern().get('tools/list')
@@ -308,7 +308,7 @@ t.test('when a server was lost and is back, who listens hears what it may have m
   }
 })
 
-t.test('a server runs as long as somebody listens for changes of its lists', async t => {
+t.test('a server runs while a client listens for changes of its lists', async t => {
   const world = new World({ a: { tools: [tool('x')] }, b: { prompts: [] } })
   const [first, client] = [await ready(world), world.modern()]
   const call = await listen(client, { toolsListChanged: true })
@@ -360,7 +360,7 @@ t.test(
   },
 )
 
-t.test('no connection makes room over which somebody listens to a resource', async t => {
+t.test('a connection with a resource subscription is never closed to make room', async t => {
   const options = { isProcess: true, limits: { childrenPerServer: 1 } } as const
   const world = new World({ a: { tools: [tool('x')], resources: [resource('file:///a')], options } })
   const call = await listen(await ready(world), { resourceSubscriptions: ['a+file:///a'] })

@@ -73,7 +73,7 @@ t.test('eight mebibytes are read on to their end', t => {
   t.end()
 })
 
-t.test('what is longer than is kept is cut, and says so', t => {
+t.test('a result beyond the stored size is cut, with a note', t => {
   const kept = keeping(1000)
   const { remark, id } = kept.cut(viewer(1), 'x'.repeat(8 * MIB + 1))
   t.equal(id, '')

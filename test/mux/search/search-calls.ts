@@ -72,7 +72,7 @@ const through = async (
   return call
 }
 
-t.test('a client in search mode lists five tools, whatever servers do', async t => {
+t.test('a client in search mode always lists five tools', async t => {
   const { world, client, gh } = await start()
   gh.silent.add('tools/list')
   t.same(await client.list('tools/list'), OWN)
@@ -85,7 +85,7 @@ t.test('a client in search mode lists five tools, whatever servers do', async t 
 const VERY_MANY = Array.from({ length: 600 }, (_, at) => tool(`tool${at}`))
 
 for (const mode of ['search', 'auto'] as const) {
-  t.test(`what servers list is not looked at before somebody searches it (${mode})`, async t => {
+  t.test(`the lists of servers are not indexed before the first search (${mode})`, async t => {
     const noted: unknown[] = []
     const log = { ...silentLogger, warn: (...words: unknown[]) => void noted.push(words) }
     const world = new World(
@@ -140,7 +140,7 @@ t.test('a tool is found by every word of its name, though its name is shown shor
   t.match(text, /^1 of 2 tools \(forge\)\nforge__change_how_\w+ /)
 })
 
-t.test('what is wrong with the arguments of our own tools is said in words', async t => {
+t.test('invalid arguments of our own tools get an explanation', async t => {
   const { client } = await start()
   for (const [name, args, words] of [
     ['find_tools', {}, 'query: must be text'],
@@ -225,7 +225,7 @@ t.test('progress, cancellation and questions pass as in a direct call', async t 
   t.same(request.cancels, ['enough'])
 })
 
-t.test('a question in place of a result is answered by calling once more', async t => {
+t.test('a question instead of a result is answered by calling once more', async t => {
   const world = new World(
     { gh: { ...GH, revision: '2026-07-28' } },
     { toolExposure: { expose: { mode: 'search' } } },
@@ -287,33 +287,30 @@ t.test('only what its server says is reading goes through call_read_tool', async
   t.equal(world.server('a').got('tools/call').length, 2)
 })
 
-t.test(
-  'an unknown name is answered with those that are near, and wrong arguments with the schema',
-  async t => {
-    const { client, gh } = await start()
-    t.same(await callOwn(client, 'call_write_tool', { name: 'gh__pull_request' }), {
-      text: 'Unknown tool: gh__pull_request. Did you mean gh__create_pull_request, gh__list_issues, gh__whoami? Use the exact name of a result of find_tools.',
-      isError: true,
-    })
-    for (const [name, meant] of [
-      ['gh__list_isues', 'gh__list_issues'],
-      ['mail_send__mail', 'mail__send_mail'],
-      ['xyzzy', 'gh__'],
-    ] as const) {
-      const { text } = await callOwn(client, 'call_read_tool', { name })
-      t.match(text, `Unknown tool: ${name}. Did you mean ${meant}`)
-      t.equal(text.split('__').length - name.split('__').length, 3, 'three are named')
-    }
-    const call = await through(client, 'gh__whoami', { x: 1 })
-    gh.last('tools/call').refuse(-32602, 'no x')
-    await settled()
-    t.match(call.ended, { code: -32602, message: 'no x\nIts input schema: {"type":"object"}' })
-    const other = await through(client, 'gh__whoami', {})
-    gh.last('tools/call').refuse(-32000, 'no')
-    await settled()
-    t.match(other.ended, { code: -32000, message: 'no' })
-  },
-)
+t.test('an unknown name gets similar names, and invalid arguments get the schema', async t => {
+  const { client, gh } = await start()
+  t.same(await callOwn(client, 'call_write_tool', { name: 'gh__pull_request' }), {
+    text: 'Unknown tool: gh__pull_request. Did you mean gh__create_pull_request, gh__list_issues, gh__whoami? Use the exact name of a result of find_tools.',
+    isError: true,
+  })
+  for (const [name, meant] of [
+    ['gh__list_isues', 'gh__list_issues'],
+    ['mail_send__mail', 'mail__send_mail'],
+    ['xyzzy', 'gh__'],
+  ] as const) {
+    const { text } = await callOwn(client, 'call_read_tool', { name })
+    t.match(text, `Unknown tool: ${name}. Did you mean ${meant}`)
+    t.equal(text.split('__').length - name.split('__').length, 3, 'three are named')
+  }
+  const call = await through(client, 'gh__whoami', { x: 1 })
+  gh.last('tools/call').refuse(-32602, 'no x')
+  await settled()
+  t.match(call.ended, { code: -32602, message: 'no x\nIts input schema: {"type":"object"}' })
+  const other = await through(client, 'gh__whoami', {})
+  gh.last('tools/call').refuse(-32000, 'no')
+  await settled()
+  t.match(other.ended, { code: -32000, message: 'no' })
+})
 
 t.test('tools that are not in the list are called by their own names as well', async t => {
   const { client, gh } = await start()
@@ -323,7 +320,7 @@ t.test('tools that are not in the list are called by their own names as well', a
   t.equal(gh.got('tools/call').length, 1)
 })
 
-t.test('whoever is shown tools has none of ours', async t => {
+t.test('a client that sees all tools gets none of the search tools', async t => {
   const { client } = await start({ toolExposure: { expose: { mode: 'direct' } } })
   t.same(await client.list('tools/list'), [
     'gh__create_pull_request',

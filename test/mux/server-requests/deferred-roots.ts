@@ -38,17 +38,20 @@ for (const [method, params] of REQUESTS) {
   )
 }
 
-t.test('several such questions are one for the client; what comes meanwhile has the same answer', async t => {
-  const { server, client } = await withReturned()
-  const [first, second] = [server.link.ask('roots/list'), server.link.ask('roots/list')]
-  const call = client.call('tools/call', REQUESTS[0][1])
-  const third = server.link.ask('roots/list')
-  again(call, { '1-1': ROOTS })
-  t.same(
-    [first, second, third].map(ask => ask.answered),
-    [ROOTS, ROOTS, ROOTS].map(result => ({ result })),
-  )
-})
+t.test(
+  'several roots requests are sent to the client once; requests that arrive meanwhile get the same answer',
+  async t => {
+    const { server, client } = await withReturned()
+    const [first, second] = [server.link.ask('roots/list'), server.link.ask('roots/list')]
+    const call = client.call('tools/call', REQUESTS[0][1])
+    const third = server.link.ask('roots/list')
+    again(call, { '1-1': ROOTS })
+    t.same(
+      [first, second, third].map(ask => ask.answered),
+      [ROOTS, ROOTS, ROOTS].map(result => ({ result })),
+    )
+  },
+)
 
 t.test('while one call asks for the roots, others go on', async t => {
   const { server, client } = await withReturned()
@@ -59,7 +62,7 @@ t.test('while one call asks for the roots, others go on', async t => {
   t.match(other.ended, { result: {} })
 })
 
-t.test('a server waits 30 s for somebody who can be asked, and as long again for the roots', async t => {
+t.test('a server waits 30 s for a client that can be asked, and another 30 s for the roots', async t => {
   const { world, server, client } = await withReturned()
   const ask = server.link.ask('roots/list')
   await world.pass(29_999)
@@ -92,7 +95,7 @@ t.test('a client that comes back without roots is served, and the server waits o
   t.same(ask.answered, NOT_GIVEN)
 })
 
-t.test('a question that is withdrawn, or whose server is lost, is asked of nobody', async t => {
+t.test('a withdrawn question, or one of a lost server, is not asked', async t => {
   for (const end of [
     (server: FakeServer) => server.link.asks[0]?.withdraw(),
     (server: FakeServer) => server.link.drop(),
@@ -108,7 +111,7 @@ t.test('a question that is withdrawn, or whose server is lost, is asked of nobod
   }
 })
 
-t.test('nothing is held where nobody could answer: the server gets an error at once', async t => {
+t.test('without a client that could answer, the server gets an error at once', async t => {
   const { server, client } = await withReturned(
     {},
     { capabilities: { ...CAN_NOTHING, elicitation: ALL_ABILITIES.elicitation } },
@@ -139,7 +142,7 @@ t.test('where clients are asked themselves nothing is held for others', async t 
   t.same(legacy.asked, [])
 })
 
-t.test('once a call was sent the roots may be wanted for that one: nobody else is asked for his', async t => {
+t.test('once a call was sent, the roots may belong to it: no other client is asked', async t => {
   for (const [method, params] of [
     ['tools/call', REQUESTS[0][1]],
     [BUSY, { ref: { type: 'ref/prompt', name: 'a__p' }, argument: { name: 'a', value: '' } }],

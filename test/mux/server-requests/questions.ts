@@ -147,20 +147,17 @@ t.test(
   },
 )
 
-t.test(
-  'a client that cancels while it is asked is asked no more, and its server hears of nothing',
-  async t => {
-    const { world, client, call, server } = await driven({
-      k: { method: 'elicitation/create', params: FORM },
-    })
-    call.cancel('user')
-    t.ok(client.asked[0]?.withdrawn)
-    client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
-    t.equal(server.got('tools/call').length, 1, 'no retry')
-    t.same(call.ends, [])
-    isQuiet(t, world)
-  },
-)
+t.test('a client that cancels during a question is asked no more, and its server gets nothing', async t => {
+  const { world, client, call, server } = await driven({
+    k: { method: 'elicitation/create', params: FORM },
+  })
+  call.cancel('user')
+  t.ok(client.asked[0]?.withdrawn)
+  client.asked[0]?.ask.answer(succeeded(textOf(ACCEPT)))
+  t.equal(server.got('tools/call').length, 1, 'no retry')
+  t.same(call.ends, [])
+  isQuiet(t, world)
+})
 
 t.test('a client that leaves while it is asked leaves nothing behind, and causes nothing', async t => {
   const { world, client, server } = await driven({ k: { method: 'elicitation/create', params: FORM } })
@@ -180,7 +177,7 @@ t.test('a person may take longer than a server: only the limit for the answers c
   t.same(call.ended, { result: BOOKED })
 })
 
-t.test('a form that nobody fills in ends the call with words, and is taken back', async t => {
+t.test('a form that is not filled in ends the call with a message, and is withdrawn', async t => {
   const { world, client, call, server } = await driven({ k: { method: 'elicitation/create', params: FORM } })
   await world.pass(600_000)
   t.match(call.ended, {
@@ -236,7 +233,7 @@ t.test('what a client that is asked says about rounds of others does not reach t
   t.same(server.last('tools/call').params, { name: 'x', arguments: {} })
 })
 
-t.test('a server that returns 64 questions is at its limit: the next is no answer', async t => {
+t.test('a server may return 64 questions: the next one is an invalid answer', async t => {
   const requests = Object.fromEntries(
     Array.from({ length: 65 }, (_, n) => [`k${n}`, { method: 'sampling/createMessage', params: SAMPLING }]),
   )
@@ -254,7 +251,7 @@ t.test('log lines on the way of a call that is driven reach its client, in every
   t.match(call.told, [['notifications/message', { data: 'second round' }]])
 })
 
-t.test('a connection that breaks after an answer ends the call, which is not begun anew', async t => {
+t.test('a connection that breaks after an answer ends the call without a retry', async t => {
   for (const code of ['disconnected', 'session-lost', 'maybe-replaced'] as const) {
     const { world, client, call, server } = await driven({ k: { method: 'roots/list' } })
     client.asked[0]?.ask.answer(succeeded(textOf(ROOTS)))
@@ -268,7 +265,7 @@ t.test('a connection that breaks after an answer ends the call, which is not beg
 
 // ── what a server is told about the client of a request ──
 
-t.test('each request says what its client can be asked, and how severe log lines must be', async t => {
+t.test('each request declares the capabilities of its client and its log level', async t => {
   const world = new World({
     b: { tools: [tool('x')], revision: '2026-07-28', capabilities: { logging: true } },
   })

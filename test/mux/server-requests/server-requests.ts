@@ -84,20 +84,17 @@ t.test('of two clients that call at the same time, the one on whose stream it co
   t.same(clients[1]?.asked, [])
 })
 
-t.test(
-  'of two clients that call at the same time, nobody is asked without evidence: the server gets an error',
-  async t => {
-    const { server, clients, world } = await withTool({}, 2)
-    clients.forEach(call)
-    const question = server.link.ask('elicitation/create', { message: '?' })
-    t.match(question.answered, AMBIGUOUS)
-    t.same(
-      clients.map(client => client.asked),
-      [[], []],
-    )
-    t.match(world.router.load, { serverRequests: 0 })
-  },
-)
+t.test('of two concurrent clients, neither is asked without evidence: the server gets an error', async t => {
+  const { server, clients, world } = await withTool({}, 2)
+  clients.forEach(call)
+  const question = server.link.ask('elicitation/create', { message: '?' })
+  t.match(question.answered, AMBIGUOUS)
+  t.same(
+    clients.map(client => client.asked),
+    [[], []],
+  )
+  t.match(world.router.load, { serverRequests: 0 })
+})
 
 t.test('of several calls of one client the latest is taken', async t => {
   const { server, clients } = await withTool({}, 2)
@@ -210,7 +207,7 @@ t.test('with more cancelled calls than are told apart, no client is asked', asyn
   t.match(server.link.ask('elicitation/create', { message: '?' }).answered, AMBIGUOUS)
 })
 
-t.test('a client that was the only one all the time is asked whatever it has cancelled', async t => {
+t.test('the only client so far is asked, regardless of its cancelled calls', async t => {
   const { server, clients } = await withTool()
   call(clients[0]).cancel()
   server.link.ask('roots/list')
@@ -433,7 +430,7 @@ t.test('clients that say the same about themselves may be two people: neither ge
   }
 })
 
-t.test('a call that was never sent is none that a server could ask for', async t => {
+t.test('a call that was never sent cannot be the subject of a question', async t => {
   const { server, clients } = await withTool({ options: { serialize: true } }, 2)
   const first = call(clients[0])
   call(clients[1]).cancel()
@@ -441,7 +438,7 @@ t.test('a call that was never sent is none that a server could ask for', async t
   t.equal(clients[0]?.asked[0]?.during, first)
 })
 
-t.test('a call that is over, and a request of our own, are no reason to ask somebody else', async t => {
+t.test('finished calls and our own requests do not redirect a question to another client', async t => {
   const { server, clients } = await withTool({}, 2)
   const first = call(clients[0])
   const [request] = server.got('tools/call')
@@ -483,7 +480,7 @@ t.test(
   },
 )
 
-t.test('what a client did not offer is not asked: the error says what', async t => {
+t.test('a client is not asked for what it did not offer: the error names it', async t => {
   const world = new World({ a: { tools: [tool('x')] } })
   const rows = [
     ['roots/list', undefined, {}, -32601, 'Roots not supported'],
@@ -523,15 +520,18 @@ t.test('what a client did not offer is not asked: the error says what', async t 
   }
 })
 
-t.test('servers declare to be asked nothing where all clients share them, and ask nobody', async t => {
-  const { server, clients } = await withTool({ options: { sharing: 'all' } })
-  t.same(server.greetings[0]?.capabilities, CAN_NOTHING)
-  call(clients[0])
-  t.match(server.link.ask('sampling/createMessage', SAMPLING).answered, { code: -32601 })
-  t.same(clients[0]?.asked, [])
-})
+t.test(
+  'servers shared by all clients get an initialize without client capabilities, and ask no client',
+  async t => {
+    const { server, clients } = await withTool({ options: { sharing: 'all' } })
+    t.same(server.greetings[0]?.capabilities, CAN_NOTHING)
+    call(clients[0])
+    t.match(server.link.ask('sampling/createMessage', SAMPLING).answered, { code: -32601 })
+    t.same(clients[0]?.asked, [])
+  },
+)
 
-t.test('beside other servers, none gets the context of all: includeContext is left out', async t => {
+t.test('next to other servers, none gets the context of all: includeContext is left out', async t => {
   for (const [servers, includeContext, expected] of [
     [['a', 'b'], 'thisServer', undefined],
     [['a', 'b'], 'allServers', undefined],
@@ -550,18 +550,21 @@ t.test('beside other servers, none gets the context of all: includeContext is le
   }
 })
 
-t.test('a server that withdraws its question: the client hears of it, late answers are dropped', async t => {
-  const { world, server, clients } = await withTool()
-  call(clients[0])
-  const question = server.link.ask('sampling/createMessage', SAMPLING)
-  question.withdraw()
-  const [seen] = clients[0]?.asked ?? []
-  t.ok(seen?.withdrawn)
-  seen?.ask.answer(succeeded(rawText('{}')))
-  seen?.ask.progress(textOf({ progress: 1 }))
-  t.same([question.outcomes, question.progresses], [[], []])
-  t.match(world.router.load, { serverRequests: 0 })
-})
+t.test(
+  'when a server withdraws its question, the client is notified, and late answers are dropped',
+  async t => {
+    const { world, server, clients } = await withTool()
+    call(clients[0])
+    const question = server.link.ask('sampling/createMessage', SAMPLING)
+    question.withdraw()
+    const [seen] = clients[0]?.asked ?? []
+    t.ok(seen?.withdrawn)
+    seen?.ask.answer(succeeded(rawText('{}')))
+    seen?.ask.progress(textOf({ progress: 1 }))
+    t.same([question.outcomes, question.progresses], [[], []])
+    t.match(world.router.load, { serverRequests: 0 })
+  },
+)
 
 t.test(
   'a client that leaves has cancelled its dialogs; its other questions fail, and then its call is cancelled',

@@ -78,7 +78,7 @@ t.test('nothing is left of a task’s name where nothing else was said', async t
   t.match(world.router.load, { calls: 0 })
 })
 
-t.test('other tools are called as ever, and a task that nobody asked for is followed too', async t => {
+t.test('other tools are called as usual, and an unrequested task is followed too', async t => {
   for (const support of ['optional', 'forbidden', 'strange']) {
     const { client, server } = await withTasks('2025-11-25', '2025-11-25', { tools: [taskTool(support)] })
     const call = await start(client)
@@ -225,33 +225,30 @@ t.test('a task that was asked for is cancelled when its name is known, a plain c
 
 // ── questions of tasks ──
 
-t.test(
-  'what a server never answers about a task that nobody follows any more is left after a while',
-  async t => {
-    const { world, client, server } = await withTasks()
-    const unmade = await start(client)
-    unmade.cancel('user')
-    const done = await start(client)
-    server.last('tools/call').becomes(created())
-    await world.pass(1000)
-    const status = server.last('tasks/get')
-    status.answer(state('input_required'))
-    await world.pass(1000)
-    server.last('tasks/result').answer(DONE)
-    t.same(done.ended, { result: DONE })
-    const unanswered = [server.got('tools/call')[0], server.last('tasks/get')]
-    await world.pass(9999)
-    t.same(
-      unanswered.map(request => request?.cancels),
-      [['the client no longer waits for it'], []],
-    )
-    await world.pass(1)
-    t.same(
-      unanswered.map(request => request?.cancels),
-      [['the client no longer waits for it'], ['the client no longer waits for it']],
-    )
-  },
-)
+t.test('unanswered requests about an abandoned task are dropped after a while', async t => {
+  const { world, client, server } = await withTasks()
+  const unmade = await start(client)
+  unmade.cancel('user')
+  const done = await start(client)
+  server.last('tools/call').becomes(created())
+  await world.pass(1000)
+  const status = server.last('tasks/get')
+  status.answer(state('input_required'))
+  await world.pass(1000)
+  server.last('tasks/result').answer(DONE)
+  t.same(done.ended, { result: DONE })
+  const unanswered = [server.got('tools/call')[0], server.last('tasks/get')]
+  await world.pass(9999)
+  t.same(
+    unanswered.map(request => request?.cancels),
+    [['the client no longer waits for it'], []],
+  )
+  await world.pass(1)
+  t.same(
+    unanswered.map(request => request?.cancels),
+    [['the client no longer waits for it'], ['the client no longer waits for it']],
+  )
+})
 
 t.test('a question that names its task reaches the client of that call, without the name', async t => {
   const { world, client, server } = await withTasks('2025-11-25', '2025-11-25')
@@ -290,7 +287,7 @@ t.test('a question on the stream of the request for the result belongs to the ca
   t.same(retry.ended, { result: DONE })
 })
 
-t.test('a task that nobody names is none of its business', async t => {
+t.test('an unknown task is ignored', async t => {
   const { world, client, server } = await withTasks('2025-11-25', '2025-11-25')
   const other = await world.client()
   await start(client)
@@ -389,28 +386,25 @@ t.test(
   },
 )
 
-t.test(
-  'a task of whose questions nobody takes notice is cancelled, and so is one that cannot be answered',
-  async t => {
-    const late = await withTasks('2026-07-28', '2026-07-28')
-    await start(late.client)
-    late.server.last('tools/call').becomes(flat('input_required', WISH))
-    await late.world.pass(10)
-    await late.world.pass(600_000)
-    t.same(late.server.last('tasks/cancel').params, { taskId: 't1' })
-    t.same(late.server.got('tasks/update'), [])
-    t.match(late.world.router.load, { calls: 0, serverRequests: 0 })
+t.test('a task with unanswered or unanswerable questions is cancelled', async t => {
+  const late = await withTasks('2026-07-28', '2026-07-28')
+  await start(late.client)
+  late.server.last('tools/call').becomes(flat('input_required', WISH))
+  await late.world.pass(10)
+  await late.world.pass(600_000)
+  t.same(late.server.last('tasks/cancel').params, { taskId: 't1' })
+  t.same(late.server.got('tasks/update'), [])
+  t.match(late.world.router.load, { calls: 0, serverRequests: 0 })
 
-    for (const revision of ['2025-11-25', '2026-07-28'] as const) {
-      const { client, server, world } = await withTasks('2026-07-28', revision, {}, CAN_NOTHING)
-      const call = await start(client)
-      server.last('tools/call').becomes(flat('input_required', WISH))
-      t.match(call.ended, { result: { isError: true, content: [{ text: /cannot provide/ }] } }, revision)
-      t.same(server.last('tasks/cancel').params, { taskId: 't1' })
-      t.match(world.router.load, { calls: 0, serverRequests: 0 })
-    }
-  },
-)
+  for (const revision of ['2025-11-25', '2026-07-28'] as const) {
+    const { client, server, world } = await withTasks('2026-07-28', revision, {}, CAN_NOTHING)
+    const call = await start(client)
+    server.last('tools/call').becomes(flat('input_required', WISH))
+    t.match(call.ended, { result: { isError: true, content: [{ text: /cannot provide/ }] } }, revision)
+    t.same(server.last('tasks/cancel').params, { taskId: 't1' })
+    t.match(world.router.load, { calls: 0, serverRequests: 0 })
+  }
+})
 
 t.test('a client that cancels while a task asks it something is asked no more', async t => {
   const { client, server, world } = await withTasks('2026-07-28', '2025-11-25')

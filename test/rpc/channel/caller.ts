@@ -179,7 +179,7 @@ t.test('a server that does not end a message that is too long is left', async t 
   t.ok(server.isClosed)
 })
 
-t.test('bytes that are no UTF-8 cost their characters, not the answer', async t => {
+t.test('invalid UTF-8 loses its characters, but not the answer', async t => {
   const { server, heard, request } = start()
   request()
   const [before, after] = ['{"jsonrpc":"2.0","id":1,"result":{"text":"a', 'b"}}']
@@ -189,14 +189,14 @@ t.test('bytes that are no UTF-8 cost their characters, not the answer', async t 
   t.same(heard, ['ended 1 result {"text":"a\ufffdb"}'])
 })
 
-t.test('a message with a method is never an answer, whatever its id', async t => {
+t.test('a message with a method is never an answer, with any id', async t => {
   const { server, heard, request } = start()
   request()
   server.say({ id: 1, method: 'ping', result: {} })
   t.same(heard, ['asked 1 ping'])
 })
 
-t.test('a lost connection ends every open request with the same fault, then says so once', async t => {
+t.test('a lost connection ends every open request with the same fault, then is reported once', async t => {
   const { server, heard, talk, request } = start()
   request()
   request()
@@ -237,7 +237,7 @@ t.test('requests are refused while the server does not read, everything else is 
   t.equal(server.lines.length, 4)
 })
 
-t.test('back-pressure and signs of life are those of the channel', async t => {
+t.test('back-pressure and signs of life come from the channel', async t => {
   const { server, talk } = start()
   const before = talk.receivedCount
   server.say({ method: 'notifications/x' })
@@ -284,7 +284,7 @@ t.test('a server that reads may have much in front of it for a moment', async t 
 })
 
 t.test(
-  'a message whose handling fails costs its server the connection, and what is under way there an answer',
+  'a message whose handling fails closes its server’s connection, and ends the calls in flight there',
   async t => {
     const { server, heard, lines, talk, request } = start()
     request()

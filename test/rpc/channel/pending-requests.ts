@@ -6,7 +6,7 @@ import { PendingRequests } from '../../../src/rpc/channel/pending-requests.js'
 
 const sink = () => ({ progress: () => undefined, ended: () => undefined })
 
-t.test('ids count up from 1 and are never used twice, whatever is closed in between', async () => {
+t.test('ids count up from 1 and are never used twice, in any order of closing', async () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('open', 'take', 'drop', 'drain')), steps => {
       const pending = new PendingRequests()

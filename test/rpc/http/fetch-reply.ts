@@ -35,7 +35,7 @@ t.test('a body waits for its reader, however late that comes', async t => {
   t.same(told, ['body', 'complete'])
 })
 
-t.test('a body that breaks off before it is read is told to whoever reads it', async t => {
+t.test('a body that breaks off before it is read fails its reader', async t => {
   const { asked, exchange } = start()
   exchange.sse()
   const reply = await asked
@@ -80,7 +80,7 @@ t.test('a reply that was discarded no longer minds being called off', async t =>
   t.notOk(exchange.isAborted)
 })
 
-t.test('what came of a body is counted, and let go of however it ends', async t => {
+t.test('the bytes of a body are counted, and released however it ends', async t => {
   const bounds = boundsOf({ inbound: 300_000, message: 200_000 })
   const begun = async () => {
     const { asked, exchange, stop } = start()

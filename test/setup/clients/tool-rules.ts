@@ -186,7 +186,7 @@ t.test('doctor finds a rule that was added for the old name of a tool', async t 
   ])
 })
 
-t.test('install --take-over shows tools with rules directly, whatever the mode of others is', async t => {
+t.test('install --take-over shows tools with rules directly, with any mode for others', async t => {
   const config = '.config/mcp-proxy/mcp.json'
   const read = homeOf(t, {
     [config]: { mcpServers: {}, expose: 'search' },

@@ -40,7 +40,7 @@ t.test('a lock that a killed process left, and an old one, are taken over', asyn
   t.notOk(existsSync(lock))
 })
 
-t.test('a lock that could not be removed hinders nobody in the same process', async t => {
+t.test('a lock that could not be removed blocks nothing in the same process', async t => {
   const { file, lock } = fileIn(t)
   const disk: Disk = { ...systemDisk, rm: () => Promise.reject(new Error('the disk is gone')) }
   await withFileLock(disk, file, () => Promise.resolve())

@@ -120,7 +120,7 @@ const ROWS: readonly (readonly [
   ],
 ]
 
-t.test('whatever a client calls it, it becomes an entry of ours', async t => {
+t.test('entries of every client become entries of this proxy', async t => {
   for (const [what, source, entry, notes = [], dialect = PLAIN] of ROWS) {
     const found = normalise(source as Parameters<typeof normalise>[0], dialect)
     t.match(found.entry, entry, what)

@@ -432,7 +432,7 @@ const ENTRIES: readonly (readonly [text: string, entry: object])[] = [
   ],
 ]
 
-t.test('whatever is pasted is read', async t => {
+t.test('every pasted text is read', async t => {
   for (const [text, entry] of ENTRIES) {
     const { plan } = await run(t.testdir(), [await readPasted(text)])
     t.same(plan.servers[0]?.entry, entry, text)
@@ -483,7 +483,7 @@ t.test('a runner is looked through, but what it is given is not', async t => {
   }
 })
 
-t.test('our own entries are known, and those of others with a like name are none', async t => {
+t.test('our own entries are recognized, and entries with similar names are not', async t => {
   const own = { scripts: ['/us/connect.cjs'], urls: ['http://127.0.0.1:8808/mcp'] }
   for (const [entry, isOurs] of [
     [{ url: 'http://127.0.0.1:8808/mcp/web' }, true],

@@ -56,7 +56,7 @@ const SHAPES: readonly ImportedEntry[] = [
   { url: 'https://h/mcp#ghp_S3CRET00' },
 ]
 
-t.test('every secret is found, whatever holds it', async t => {
+t.test('every secret is found, in every place', async t => {
   for (const entry of SHAPES) {
     const found: string[] = []
     const rest = replaceSecrets(entry, (name, value) => {
@@ -73,7 +73,7 @@ t.test('every secret is found, whatever holds it', async t => {
   }
 })
 
-t.test('what is no secret stays where it is', async t => {
+t.test('values that are not secrets stay in place', async t => {
   const entry: ImportedEntry = {
     command: '/opt/token-server/bin/run',
     args: [

@@ -196,7 +196,7 @@ const WAYS = CLIENTS.filter(({ id }) =>
   ['cursor', 'zed', 'opencode', 'codex', 'continue', 'librechat', 'goose'].includes(id),
 )
 
-t.test('whatever a file looks like, an install keeps the rest of it, and undo every byte', async t => {
+t.test('install keeps the rest of every file, and undo restores every byte', async t => {
   for (const client of WAYS) {
     const property = fc.asyncProperty(contents, styles, async (content, style) => {
       const before = written(client, content, style)

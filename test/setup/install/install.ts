@@ -83,7 +83,7 @@ t.test('each client gets our entry in the way of its file, and undo restores it 
   }
 })
 
-t.test('a file that was changed meanwhile keeps the changes, and gets back what was taken', async t => {
+t.test('a file that changed meanwhile keeps the changes, and gets its removed entries back', async t => {
   const before = '{ "mcpServers": { "db": { "command": "db-mcp" }, "web": { "url": "https://x" } } }'
   const { file, install, undo, read } = fileOf(t, clientOf('kiro'), before)
   await install({ takesOver: true })
@@ -177,7 +177,7 @@ t.test('what two clients take from a file that they share comes back with the la
   }
 })
 
-t.test('a file that somebody has put back is a new one', async t => {
+t.test('a file that was restored by hand counts as new', async t => {
   const before = '{ "mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } } }'
   for (const more of ['', ' // later']) {
     const { file, install, undo, read } = fileOf(t, clientOf('kiro'), before)
@@ -189,7 +189,7 @@ t.test('a file that somebody has put back is a new one', async t => {
   }
 })
 
-t.test('an entry that changes is undone to what was there before the first one', async t => {
+t.test('undo of a changed entry restores the content from before the first change', async t => {
   const { install, undo, read } = fileOf(t, clientOf('gemini'), '{}')
   await install()
   // More often than copies are kept.

@@ -141,7 +141,7 @@ t.test('a file of five megabytes is edited in place', async t => {
   t.ok(read() === before, 'byte for byte')
 })
 
-t.test('many servers and long comments are no obstacle', async t => {
+t.test('many servers and long comments are supported', async t => {
   const comments = '# a line\n'.repeat(20_000)
   const tables = Array.from({ length: 2_000 }, (_, at) => `[mcp_servers.db${at}]\ncommand = "x"\n`)
   const entries = Array.from({ length: 2_000 }, (_, at) => `  db${at}:\n    command: x\n`)

@@ -128,7 +128,7 @@ t.test('paths of every kind come back as they were', async t => {
   )
 })
 
-t.test('a file of somebody else is not ours', async t => {
+t.test('a file of another program is left alone', async t => {
   for (const text of [
     '',
     '[Service]\nExecStart=/usr/bin/mcp-proxy --port 8080 uvx x\n',

@@ -51,30 +51,26 @@ const setUp = async (t: Test) => {
   }
 }
 
-t.test(
-  'servers of proxies that were killed are ended; those of running ones are left alone',
-  { skip },
-  async t => {
-    const [dead = '', alive = '', reused = '', elsewhere = ''] = marks
-    const around = await setUp(t)
-    const servers = await Promise.all(marks.map(mark => around.server(mark)))
-    const pids = servers.map(({ pid }) => pid)
-    const own = { pid: process.pid, born: await around.bornAt(process.pid) }
-    around.write(dead, { pid: 2 ** 22 + 1, born: 'then', children: [servers[0]] })
-    around.write(alive, { ...own, children: [servers[1]] })
-    around.write(reused, { ...own, born: 'another time', children: [servers[2]] })
-    around.write(elsewhere, {
-      pid: 2 ** 22 + 1,
-      born: 'then',
-      place: 'another machine',
-      children: [servers[3]],
-    })
-    await around.sweep()
-    await until(() => !isRunning(pids[0] ?? 0) && !isRunning(pids[2] ?? 0), 'the end of two')
-    t.same(pids.map(isRunning), [false, true, false, true])
-    t.same(around.left(), [`${alive}.json`, `${elsewhere}.json`], 'records that are done with are removed')
-  },
-)
+t.test('servers of killed proxies are ended; servers of running ones are left alone', { skip }, async t => {
+  const [dead = '', alive = '', reused = '', elsewhere = ''] = marks
+  const around = await setUp(t)
+  const servers = await Promise.all(marks.map(mark => around.server(mark)))
+  const pids = servers.map(({ pid }) => pid)
+  const own = { pid: process.pid, born: await around.bornAt(process.pid) }
+  around.write(dead, { pid: 2 ** 22 + 1, born: 'then', children: [servers[0]] })
+  around.write(alive, { ...own, children: [servers[1]] })
+  around.write(reused, { ...own, born: 'another time', children: [servers[2]] })
+  around.write(elsewhere, {
+    pid: 2 ** 22 + 1,
+    born: 'then',
+    place: 'another machine',
+    children: [servers[3]],
+  })
+  await around.sweep()
+  await until(() => !isRunning(pids[0] ?? 0) && !isRunning(pids[2] ?? 0), 'the end of two')
+  t.same(pids.map(isRunning), [false, true, false, true])
+  t.same(around.left(), [`${alive}.json`, `${elsewhere}.json`], 'records that are done with are removed')
+})
 
 t.test('what a proxy was writing when it was killed is removed with its record', { skip }, async t => {
   const [dead = ''] = marks
@@ -86,7 +82,7 @@ t.test('what a proxy was writing when it was killed is removed with its record',
 })
 
 t.test(
-  'the socket of a proxy that was killed goes with what it said of itself, unless somebody answers there',
+  'the socket of a killed proxy is removed with its record, unless a process answers there',
   { skip: skipWithout.unixSockets },
   async t => {
     const [dead = '', replaced = '', none = ''] = marks
@@ -149,7 +145,7 @@ const blind: ProcessTable = {
   carriers: () => Promise.resolve([]),
 }
 
-t.test('who cannot see the processes ends nobody, and says what may be left', async t => {
+t.test('without access to the process table, no process is ended, and leftovers are reported', async t => {
   const around = await setUp(t)
   const [gone = '', runs = ''] = marks
   const folder = join(around.write(gone, { pid: 2 ** 22 + 1, born: 'then', children: [] }), '..', '..')

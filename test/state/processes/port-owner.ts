@@ -5,7 +5,7 @@ import t from 'tap'
 import { portOwner } from '../../../src/state/processes/port-owner.js'
 import { skipWithout } from '../../support/processes.js'
 
-t.test('who has a port is told by name, and nobody where it is free', { skip: skipWithout.proc }, async t => {
+t.test('the owner of a port is named, and a free port has none', { skip: skipWithout.proc }, async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -149,7 +149,7 @@ t.test('a file that was moved away is left, and a new one begun', async t => {
   t.same([names(`${file}.1`), names(file)], [['first', 'second'], ['third']])
 })
 
-t.test('requests that were refused leave a line, and those of one address are merged', async t => {
+t.test('refused requests leave a line, and requests of one address are merged', async t => {
   const file = join(t.testdir(), 'audit.log')
   const audit = openAudit({ to: { file }, withArguments }, around)
   const refused = {

@@ -23,7 +23,7 @@ const logger = async (t: Test, level: 'debug' | 'info' | 'warn' | 'error' | 'sil
 const words = (lines: readonly string[]): string[] =>
   lines.map(line => (JSON.parse(line) as { msg: string }).msg)
 
-t.test('a level that is changed holds for those who have a logger already', async t => {
+t.test('a changed level applies to existing loggers', async t => {
   const { log, lines } = await logger(t, 'warn')
   const child = log.child({ server: 'a' }).child({ token: 'secret' })
   const say = (): string[] => {
@@ -47,7 +47,7 @@ t.test('a level that is changed holds for those who have a logger already', asyn
   t.same(say(), ['error', 'error'])
 })
 
-t.test('what nobody reads does not grow, and it is told later how much was lost', async t => {
+t.test('unread output does not grow, and the loss is reported later', async t => {
   const pipe = new PassThrough({ highWaterMark: 1 })
   const sink = createStderrSink(pipe, true)
   const line = `${'x'.repeat(1023)}\n`
@@ -64,7 +64,7 @@ t.test('what nobody reads does not grow, and it is told later how much was lost'
   t.equal(msg, 'dropped log lines: stderr is not being read')
 })
 
-t.test('a pipe that breaks is no reason to crash', t => {
+t.test('a broken pipe does not crash', t => {
   const pipe: Writable = new PassThrough()
   const sink = createStderrSink(pipe, true)
   createStderrSink(pipe, true)

@@ -45,7 +45,7 @@ t.test('metrics have an address of their own, which no web page reaches by anoth
   })
 })
 
-t.test('metrics for others need a token, and go to nobody without it', async t => {
+t.test('metrics for other machines require a token', async t => {
   await t.rejects(listen(t, { listen: { host: '0.0.0.0', port: 0 } }), { code: 'invalid-params' })
   const { get } = await listen(t, { token: 'a-secret-of-metrics' })
   t.equal(await get(), 401)
@@ -53,7 +53,7 @@ t.test('metrics for others need a token, and go to nobody without it', async t =
   t.equal(await get({ authorization: 'Bearer a-secret-of-metrics', host: 'any.example' }), 500)
 })
 
-t.test('whoever guesses the token is slowed down', async t => {
+t.test('guessing the token is throttled', async t => {
   const { get } = await listen(t, { token: 'a-secret-of-metrics' })
   const statuses = []
   for (let at = 0; at < 100; at += 1) statuses.push(await get({ authorization: `Bearer guess-${at}` }))

@@ -27,7 +27,7 @@ t.test('who asks twice for a series gets the same one', async t => {
   )
 })
 
-t.test('ten thousand tools share one series beyond the bound, which says how many', async t => {
+t.test('ten thousand tools share one series beyond the limit, which counts them', async t => {
   const { metrics } = setUp()
   for (let n = 0; n < 10_000; n++) metrics.counter('mcp_proxy_tool_calls', 'a', `tool-${n}`, 'ok').add()
   t.ok(metrics.size < 2000, String(metrics.size))

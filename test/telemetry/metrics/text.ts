@@ -50,7 +50,7 @@ t.test('a histogram and a counter are written as each format wants them', async 
   t.ok(open.endsWith('# EOF\n'))
 })
 
-t.test('whatever names servers and tools have, each sample stays one line that can be read', async () => {
+t.test('each sample stays one readable line, with any names of servers and tools', async () => {
   const strange = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string(),

@@ -78,7 +78,7 @@ t.test('the bounds learn of it while it lasts, and the log when it changes', asy
   t.equal(clock.pending, 0)
 })
 
-t.test('memory that cannot be measured, for want of file descriptors, changes nothing', async t => {
+t.test('unmeasurable memory, without free file descriptors, changes nothing', async t => {
   const clock = new FakeClock()
   const bounds = boundsOf({}, clock)
   let isBlind = false

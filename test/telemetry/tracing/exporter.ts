@@ -58,7 +58,7 @@ t.test('spans are sent together, after a while or when there are many', async t 
   t.same(counts, { sent: 4, dropped: 0 })
 })
 
-t.test('an answer that says so is followed by another try, any other one is not', async t => {
+t.test('a retryable answer causes another attempt, any other one does not', async t => {
   for (const status of [429, 502, 503, 504]) {
     const { collector, clock, counts, warnings, waits, exporter } = await setUp(t, { batch: 1 })
     collector.answer = { status, headers: { 'retry-after': '45' } }
@@ -140,7 +140,7 @@ t.test('a collector that does not answer costs a few tries and no more than the 
   t.equal(counts.dropped, 101, 'nothing is kept after the end')
 })
 
-t.test('the end sends what is left', async t => {
+t.test('the rest is sent at shutdown', async t => {
   const { collector, counts, exporter } = await setUp(t)
   exporter.add(SPAN)
   await exporter.close()
@@ -148,7 +148,7 @@ t.test('the end sends what is left', async t => {
   t.same(counts, { sent: 1, dropped: 0 })
 })
 
-t.test('a collector that is away, or says too much, is none to wait for', async t => {
+t.test('an unavailable or verbose collector delays nothing', async t => {
   const { exporter, counts, waits } = await setUp(t, { batch: 1, url: 'http://127.0.0.1:1/v1/traces' })
   exporter.add(SPAN)
   await until(() => waits.length === 1, 'the wait')

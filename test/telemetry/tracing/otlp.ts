@@ -84,7 +84,7 @@ t.test('JSON is member for member what the official exporter writes', async t =>
   )
 })
 
-t.test('a whole batch is larger than what is written at first', async t => {
+t.test('a whole batch exceeds the initial buffer', async t => {
   const spans = fc.sample(anySpan, 400)
   const theirs = ProtobufTraceSerializer.serializeRequest(spans.map(official)) ?? new Uint8Array()
   t.ok(encodeProtobuf(spans, RESOURCE).equals(theirs))

@@ -31,7 +31,7 @@ t.test('variables count for nothing where the configuration does not name them',
   t.equal(resolve(both)?.hasContent, false)
 })
 
-t.test('the variables of OpenTelemetry are honoured, those of traces first', async t => {
+t.test('the variables of OpenTelemetry are supported, those for traces first', async t => {
   const rows: readonly (readonly [env: Record<string, string>, expected: object])[] = [
     [
       {},

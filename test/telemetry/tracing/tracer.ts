@@ -110,7 +110,7 @@ t.test('who decides, and what is a parent or a link', async t => {
   }
 })
 
-t.test('nobody has all of his requests recorded', async t => {
+t.test('no client has all its requests recorded', async t => {
   const { tracer, clock } = await setUp(t, { perSecond: 5 })
   const sampled = (): number =>
     Array.from({ length: 100 }, () => tracer.decide(callOf({ meta: { traceparent: parent(0) } }))).filter(

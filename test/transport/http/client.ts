@@ -69,7 +69,7 @@ class Told implements ReplyListener {
   }
 }
 
-t.test('a request arrives as it was made, and so does its answer, whatever the status', async t => {
+t.test('requests and answers arrive unchanged, with any status', async t => {
   const { url } = await remote(t, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -270,7 +270,7 @@ t.test('a server that cannot be reached is unavailable, in words that hold no se
   await t.rejects(send(url, { headers: { 'x-bad': 'a\r\nb' } }), { code: 'unavailable' })
 })
 
-t.test('a certificate that nobody vouches for, and a port without TLS, are told as such', async t => {
+t.test('an untrusted certificate, and a port without TLS, are reported as such', async t => {
   const plain = await remote(t, (_request, response) => response.end())
   const { send } = client(t)
   await t.rejects(send(plain.url.replace('http:', 'https:')), {
@@ -292,7 +292,7 @@ t.test('a server that hangs up is disconnected, before its answer and within it'
   await t.rejects(read(reply), { name: 'Fault', code: 'disconnected' })
 })
 
-t.test('an answer that is no HTTP is told as such', async t => {
+t.test('an answer that is not HTTP is reported as such', async t => {
   const server = createTcpServer(socket => {
     socket.on('error', () => undefined).resume()
     socket.end('SSH-2.0-OpenSSH_9.6\r\n')

@@ -133,7 +133,7 @@ t.test('an answer is cut at 256 KiB, also one that never ends', async t => {
   t.same([code, message], ['too-large', `the response of ${url} is longer than 256 KiB`])
 })
 
-t.test('a server that says nothing, or goes on for ever, is left after 10 s', async t => {
+t.test('a silent or endless server is abandoned after 10 s', async t => {
   const clock = new FakeClock()
   for (const begin of [false, true]) {
     let isThere = false

@@ -14,7 +14,7 @@ const listen = async (redirect: string) => {
 // Systems other than Linux have one address for themselves.
 const others = process.platform === 'linux' ? ['http://127.0.0.2:0/back'] : []
 
-t.test('it listens where a browser is sent, whatever the name of this machine there', async t => {
+t.test('it listens where the browser is sent, with any name of this machine', async t => {
   for (const redirect of ['http://127.0.0.1:0/callback', 'http://localhost:0/a/b?c=d', ...others]) {
     const listener = await listen(redirect)
     const url = new URL(listener.redirectUri)

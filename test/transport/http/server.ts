@@ -117,7 +117,7 @@ t.test('a header that came several times is joined, also one of which Node keeps
   t.pass()
 })
 
-t.test('what is no endpoint goes to the other handler, which is loaded once and only then', async t => {
+t.test('other paths go to the other handler, which is loaded once and on demand', async t => {
   let loaded = 0
   const { ask } = await listening(t, echo, {
     other: () => {
@@ -186,7 +186,7 @@ t.test('a request without Host, with two of them, or with a whole URL is refused
   }
 })
 
-t.test('a web page of an allowed origin may read answers, and is told what it may send', async t => {
+t.test('a web page of an allowed origin may read answers, and learns the allowed headers', async t => {
   const { ask } = await listening(t, echo)
   for (const origin of ['http://localhost:6274', 'https://app.example']) {
     const { headers } = await ask('/mcp', { Origin: origin }, 'x')
@@ -432,7 +432,7 @@ t.test('what is framed arrives whole and in order, however long it is', async t 
   t.ok(text === `${lines.join('')}:\n<${long.toString()}>`)
 })
 
-t.test('whoever writes a stream is told when the client has taken some of it', async t => {
+t.test('the writer of a stream is notified when the client has read some of it', async t => {
   let stream: HttpStream | undefined
   let taken = 0
   const { listener } = await listening(t, (_request, responder) => {
@@ -683,7 +683,7 @@ t.test('each refusal is told with the address that it went to', async t => {
   ])
 })
 
-t.test('upgrades pass the same guards, and none is granted when nobody takes them', async t => {
+t.test('upgrades pass the same guards, and need a handler', async t => {
   const upgrade: UpgradeHandler = (_request, socket) => {
     socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
     return undefined
@@ -1068,30 +1068,33 @@ t.test('100 Continue never lands within the response to an earlier request', asy
   await until(() => waits.seen.text.endsWith(long), 'the answer')
 })
 
-t.test('idle connections of one source make room for each other, and for those of others', async t => {
-  const clock = new FakeClock()
-  const bounds = boundsOf({ connections: 16 })
-  const { listener, ask } = await listening(t, (_request, responder) => responder.send(200, {}, 'here'), {
-    ...{ bounds, host: '0.0.0.0', allowedHosts: ['127.0.0.1', '127.0.0.2'] },
-    clock: Object.assign(clock, { after: systemClock.after, every: systemClock.every }),
-  })
-  const idle: Socket[] = []
-  t.teardown(() => {
-    for (const socket of idle) socket.destroy()
-  })
-  for (let n = 0; n < 40; n += 1) {
-    const socket = connect({ host: '127.0.0.1', port: listener.port, localAddress: '127.0.0.2' })
-    socket.on('error', () => undefined)
-    await new Promise(resolve => socket.once('connect', resolve))
-    await until(() => listener.connections() > Math.min(n, 13), 'it to be accepted')
-    idle.push(socket)
-    clock.advance(2000)
-  }
-  await until(() => listener.connections() <= 15, 'older ones to be closed')
-  await until(() => idle[0]?.destroyed === true, 'the oldest to be closed')
-  t.notOk(idle.at(-1)?.destroyed, 'the last one stays')
-  t.equal((await ask('/mcp', {}, '{}')).status, 200, 'another source is served')
-})
+t.test(
+  'idle connections of a source make room for its own connections, and for connections of others',
+  async t => {
+    const clock = new FakeClock()
+    const bounds = boundsOf({ connections: 16 })
+    const { listener, ask } = await listening(t, (_request, responder) => responder.send(200, {}, 'here'), {
+      ...{ bounds, host: '0.0.0.0', allowedHosts: ['127.0.0.1', '127.0.0.2'] },
+      clock: Object.assign(clock, { after: systemClock.after, every: systemClock.every }),
+    })
+    const idle: Socket[] = []
+    t.teardown(() => {
+      for (const socket of idle) socket.destroy()
+    })
+    for (let n = 0; n < 40; n += 1) {
+      const socket = connect({ host: '127.0.0.1', port: listener.port, localAddress: '127.0.0.2' })
+      socket.on('error', () => undefined)
+      await new Promise(resolve => socket.once('connect', resolve))
+      await until(() => listener.connections() > Math.min(n, 13), 'it to be accepted')
+      idle.push(socket)
+      clock.advance(2000)
+    }
+    await until(() => listener.connections() <= 15, 'older ones to be closed')
+    await until(() => idle[0]?.destroyed === true, 'the oldest to be closed')
+    t.notOk(idle.at(-1)?.destroyed, 'the last one stays')
+    t.equal((await ask('/mcp', {}, '{}')).status, 200, 'another source is served')
+  },
+)
 
 t.test('a port that is full of fresh idle connections is served again at once', async t => {
   const bounds = boundsOf({ connections: 8 })

@@ -49,7 +49,7 @@ const listening = async (t: Test, limits: Parameters<typeof boundsOf>[0] = {}) =
   return { bounds, clock, lazy, open, slowReaders }
 }
 
-t.test('an answer of which nothing is taken for long is cut off, whatever kind it is', { skip }, async t => {
+t.test('an answer that is not read for long is cut off, of any kind', { skip }, async t => {
   const { bounds, clock, lazy } = await listening(t)
   const { response } = await lazy(6 * MIB)
   const { bytes } = bounds.unread

@@ -65,7 +65,7 @@ t.test('what a child left behind when it exited by itself is ended too', { skip 
   t.equal(await endGroup(child, systemClock, quick), true, 'a second time finds nothing')
 })
 
-t.test('a child that never started, and numbers that are no group, do no harm', { skip }, async t => {
+t.test('a child that never started, and numbers that are not groups, are ignored', { skip }, async t => {
   const child = spawn('/nonexistent/program', { detached: true })
   child.on('error', () => undefined)
   t.equal(await endGroup(child, systemClock, quick), true)

@@ -57,7 +57,7 @@ t.test('what PowerShell prints is read', async t => {
 })
 
 t.test(
-  'what ps tells of this machine is the table where there is no /proc',
+  'the output of ps is the process table where /proc is missing',
   { skip: skip || !existsSync('/bin/ps') },
   async t => {
     const table = processTable('darwin')
@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('on Windows nobody is known by what is in his environment', async t => {
+t.test('on Windows, no process is recognized by its environment', async t => {
   const table = processTable('win32')
   t.same([...(await table.births([process.pid]))], [])
   t.equal(await table.carries(process.pid, 'PATH', process.env['PATH'] ?? ''), false)

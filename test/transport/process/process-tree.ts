@@ -40,7 +40,7 @@ t.test('on Windows a tree is asked to end, and then ended, by the taskkill of th
   ])
 })
 
-t.test('a taskkill that refuses, or that is not there, is told of in the debug log only', async t => {
+t.test('a failing or missing taskkill is reported in the debug log only', async t => {
   const { log, lines } = recordedLog()
   const refuses = processTree({ platform: 'win32', log, run: () => Promise.reject(new Error('refused')) })
   t.equal(await refuses.end(4711), false)

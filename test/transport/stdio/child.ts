@@ -52,7 +52,7 @@ function start(t: Test, code: string, more: Partial<ChildOptions> = {}) {
 
 const send = (child: ChildChannel, text: string) => child.send(Buffer.from(text))
 
-t.test('messages go to the child and come back, one line each, whatever is in them', async t => {
+t.test('messages go to the child and come back, one line each, with any content', async t => {
   const { child, listener, watched, forgotten } = start(t, echo, { times: patient })
   child.listen(listener)
   const texts = ['{"a":"ä世界👩‍🚀"}', '[1,2]', ` {"big":"${'€'.repeat(100_000)}"}`, '{}']
@@ -83,7 +83,7 @@ t.test('a character that is split over chunks stays whole', async t => {
   t.same(listener.messages, ['{"x":"世"}'])
 })
 
-t.test('banners and other noise on stdout are no messages, and are logged once', async t => {
+t.test('banners and other noise on stdout are not messages, and are logged once', async t => {
   const { child, listener, lines } = start(
     t,
     `console.log('\\u001b[32mServer ready\\u001b[0m ${'x'.repeat(500)}\\n\\n{"id":1}\\nnpm notice\\n  [2]\\nnull')`,
@@ -290,13 +290,13 @@ t.test('an answer that a child gives after the end of its stdin still arrives', 
   t.same(listener.messages, ['{}', '{"last":1}'])
 })
 
-t.test('a child that nobody listens to can be closed', async t => {
+t.test('a child without a listener can be closed', async t => {
   const { child, forgotten } = start(t, `console.log('x'.repeat(1e6)); process.stdin.resume()`)
   await child.close()
   t.same(forgotten, [child.pid])
 })
 
-t.test('arguments reach the child as they are: there is no shell', async t => {
+t.test('arguments reach the child unchanged: there is no shell', async t => {
   const dir = mkdtempSync(join(t.testdir(), 'a b'))
   const args = ['$(id)', '`id`', 'a b', '"', "'", '*', ';', '|', '%PATH%', '']
   const { child, listener } = start(t, '', {
@@ -313,7 +313,7 @@ t.test('arguments reach the child as they are: there is no shell', async t => {
 const DEAF = 'setInterval(() => undefined, 1000)'
 
 t.test(
-  'a child that does not read its input for so long is lost, so that it can be started anew',
+  'a child that does not read its input for the stall limit is lost, so that it can be restarted',
   async t => {
     const clock = new FakeClock()
     const bounds = boundsOf({ stall: 30_000 }, clock)

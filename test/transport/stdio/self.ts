@@ -17,7 +17,7 @@ function pair() {
   return { input, output, channel, listener: new Recorder() }
 }
 
-t.test('every line of stdin is a message, also one that is no JSON', async t => {
+t.test('every line of stdin is a message, also invalid JSON', async t => {
   const { input, channel, listener } = pair()
   channel.listen(listener)
   input.write('\ufeff{"a":1}\r\ngarb')
@@ -157,7 +157,7 @@ t.test('close gives up on a client that never reads', async t => {
   t.match(lines, [['warn', { queuedBytes: 3 }, 'disconnected from a client that does not read']])
 })
 
-t.test('what is written with console goes to stderr, so that stdout carries the protocol only', async t => {
+t.test('output of console goes to stderr, so that stdout carries only the protocol', async t => {
   const code = `
     const { log } = console
     import { protectStdout, createStdioSelf } from './transport/stdio/self.ts'

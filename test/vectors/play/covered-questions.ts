@@ -32,7 +32,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'MI-1': [
     [
       'mux/server-requests/questions.ts',
-      'each request says what its client can be asked, and how severe log lines must be',
+      'each request declares the capabilities of its client and its log level',
     ],
     [
       'eras/modern/server-side/downlink.ts',
@@ -58,11 +58,11 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'MI-10': [
     [
       'mux/server-requests/questions.ts',
-      'a client that cancels while it is asked is asked no more, and its server hears of nothing',
+      'a client that cancels during a question is asked no more, and its server gets nothing',
     ],
     [
       'mux/input-required/rounds/round-driver.ts',
-      'a client that cancels is asked no more, and the server hears of it if it works',
+      'a client that cancels is asked no more, and a running server is notified',
     ],
   ],
   'MI-11': [
@@ -82,13 +82,11 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
       'a wish for input where there may be none is an error, for every client',
     ],
   ],
-  'MO-1': [
-    ['scenarios/parked-asks.ts', 'outside a request that can be answered with a question nobody is asked'],
-  ],
+  'MO-1': [['scenarios/parked-asks.ts', 'outside a request that can return a question, no client is asked']],
   'MO-4': [
     [
       'mux/input-required/parked/parked-calls.ts',
-      'two questions in the window are one round; what was not answered is asked again under a new key',
+      'two questions in the window form one round; an unanswered one is asked again under a new key',
     ],
   ],
   'MO-6': [
@@ -182,7 +180,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   'PG-2': [
     [
       'eras/legacy/server-side/downlink.ts',
-      'progress of a task comes under the token of its call, until nobody listens',
+      'progress of a task arrives under the token of its call, until no client listens',
     ],
   ],
   'RO-2': [

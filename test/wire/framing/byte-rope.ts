@@ -3,7 +3,7 @@ import t from 'tap'
 import { ByteAccount } from '../../../src/kernel/byte-account.js'
 import { ByteRope } from '../../../src/wire/framing/byte-rope.js'
 
-t.test('what goes in comes out, however it was cut', async _t => {
+t.test('the output equals the input, for any cuts', async _t => {
   const lengths = fc.array(fc.oneof(fc.nat(10), fc.nat(9000), fc.constantFrom(4095, 4096, 16_384)))
   fc.assert(
     fc.property(lengths, sizes => {
@@ -24,7 +24,7 @@ t.test('bytes that came as one are not copied', async t => {
   }
 })
 
-t.test('what was taken does not change when the rope is used again', async t => {
+t.test('a removed slice does not change when the rope is used again', async t => {
   const rope = new ByteRope()
   const fill = (text: string) => {
     for (const letter of text) rope.add(Buffer.from(letter))

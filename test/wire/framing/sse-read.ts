@@ -166,7 +166,7 @@ const stream = fc.oneof(
   fc.uint8Array().map(bytes => Buffer.from(bytes)),
 )
 
-t.test('wherever the stream is cut, it tells what another implementation finds in the whole', async () => {
+t.test('the events equal those of another implementation, for any cuts of the stream', async () => {
   fc.assert(
     fc.property(stream, fc.array(fc.nat()), (whole, cuts) => {
       const { told, retryMs } = read(cutInto(whole, cuts))
@@ -214,7 +214,7 @@ t.test('of the name of an event no more is kept than any has that is known', asy
   t.strictSame(told, [{ event: 'e'.repeat(64), data: 'x', id: undefined }])
 })
 
-t.test('an event for which there is no room is skipped like one that is too long', async t => {
+t.test('an event without room is skipped like one that is too long', async t => {
   const account = new ByteAccount(
     () => 100_000,
     () => undefined,

@@ -20,7 +20,7 @@ t.test('an event has its fields in order and ends with a blank line', async t =>
   t.equal(textOfChunk(endpointEvent('/m?é')), 'event: endpoint\ndata: /m?é\n\n')
 })
 
-t.test('a reader gets back what was written', async t => {
+t.test('a reader gets back the written events', async t => {
   const line = fc.string({ unit: 'binary' }).map(text => text.replaceAll(/[\r\n\0]/g, ''))
   fc.assert(
     fc.property(fc.stringMatching(/^[\w.~-]+$/), line, (id, data) => {

@@ -52,7 +52,7 @@ t.test('signs beyond ASCII are shown where the locale has them', t => {
   t.end()
 })
 
-t.test('a terminal that does not say how wide it is has the usual width', t => {
+t.test('a terminal of unknown width gets the default width', t => {
   t.equal(columnsOf({ columns: 0 }), 80)
   t.equal(columnsOf({ columns: 120 }), 120)
   t.end()

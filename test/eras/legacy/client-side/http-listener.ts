@@ -74,7 +74,7 @@ const start = (limits: Partial<Limits> = {}) => {
 
 // ── the door ──
 
-t.test('initialize is answered as JSON with a session id that nobody can guess', async t => {
+t.test('initialize is answered as JSON with an unguessable session id', async t => {
   const { post } = start()
   const ids = new Set<string>()
   for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -110,7 +110,7 @@ t.test('a refused initialize leaves no session and issues no id', async t => {
   t.equal(host.sessions, 0)
 })
 
-t.test('what is no request to this endpoint is refused by its HTTP status', async t => {
+t.test('invalid requests to this endpoint get their HTTP status', async t => {
   const { send, post, open } = start()
   const { id } = await open()
   const session = { 'mcp-session-id': id }
@@ -194,7 +194,7 @@ t.test('an error of a call is HTTP 200, so that clients see it', async t => {
   t.equal(answer.body, '{"jsonrpc":"2.0","id":"p","error":{"code":-32602,"message":"Unknown prompt"}}')
 })
 
-t.test('a second initialize in a session is refused; an unknown session may begin anew', async t => {
+t.test('a second initialize in a session is refused; an unknown session may start again', async t => {
   const { open, post, host } = start()
   const session = await open('2025-03-26')
   const again = session.post(hello('2025-11-25'))
@@ -306,7 +306,7 @@ t.test('a session that asked for something gives way when it was away for five m
   t.equal(table.find(used?.id ?? '', LOCAL), undefined)
 })
 
-t.test('a session that nobody uses ends, one with an open stream or a call does not', async t => {
+t.test('an idle session ends, one with an open stream or a call does not', async t => {
   const clock = new FakeClock()
   const { table, add, say, handler } = sessions(clock, { sessionIdle: 1000 })
   const [idle, listening, busy] = [await add(), await add(), await add()]
@@ -514,7 +514,7 @@ t.test('a client that can be asked gets its calls as streams, so that there is a
   t.notOk(listed.isStream)
 })
 
-t.test('an answer that comes before there is anything else to say, and soon, is no stream', async t => {
+t.test('an early and only answer is not sent as a stream', async t => {
   const { open, handler, clock } = start()
   const { post } = await open()
   const [quick, told, ended] = [post(call(1, 1)), post(call(2, 2)), post(call(3, 3))]
@@ -776,7 +776,7 @@ t.test('a question that is withdrawn before a stream carried it leaves nothing t
   t.equal(messages.length, 1)
 })
 
-t.test('a forged answer of another session reaches nobody', async t => {
+t.test('a forged answer from another session is ignored', async t => {
   const { open } = start()
   const session = await open('2025-06-18', { roots: {} })
   const other = await open('2025-06-18')
@@ -844,7 +844,7 @@ t.test(
   },
 )
 
-t.test('a dropped connection cancels nothing: the answer waits for whoever resumes', async t => {
+t.test('a dropped connection cancels nothing: the answer waits for the resuming client', async t => {
   const { open, handler, clock } = start()
   const { post, get } = await open()
   const stream = post(call(1, 'a'))

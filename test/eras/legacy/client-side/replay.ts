@@ -12,7 +12,7 @@ import { boundsOf } from '../../../support/values.js'
 
 const WIDE = { events: 1e6, bytes: 1e9, ageMs: 1e9 }
 
-t.test('whatever a client saw last, it gets exactly the rest of that stream in order', async () => {
+t.test('from every last event, a client gets exactly the rest of that stream in order', async () => {
   const streams = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 60 })
   fc.assert(
     fc.property(streams, fc.nat(), (sends, pick) => {
@@ -86,7 +86,7 @@ t.test('ids that were never given out lead nowhere', async t => {
   t.ok(replay.after('1.0'))
 })
 
-t.test('the newest event is kept whatever its size, older ones give way', async t => {
+t.test('the newest event is kept regardless of its size, older ones are dropped', async t => {
   const replay = new Replay(new FakeClock(), { events: 10, bytes: 100, ageMs: 1000 })
   const stream = replay.open()
   for (const size of [50, 50, 5000]) replay.record(stream, Buffer.alloc(size))

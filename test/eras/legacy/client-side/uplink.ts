@@ -155,7 +155,7 @@ t.test(
   },
 )
 
-t.test('a version that is no text is refused with the versions that are', async t => {
+t.test('a protocolVersion that is not a string is refused with the supported versions', async t => {
   const { say, take } = start()
   say({ id: 1, method: 'initialize', params: { protocolVersion: 1, capabilities: {}, clientInfo: INFO } })
   t.same(parsed(take()[0]).error?.data, {
@@ -267,7 +267,7 @@ t.test('requests are served before notifications/initialized, and forwarded as t
 })
 
 t.test(
-  'the error of a modern server is read in the codes of the session, that of an older one as it is',
+  'errors of modern servers are translated for the session, errors of older ones pass unchanged',
   async t => {
     const { say, take, open, handler } = start()
     await open()
@@ -306,7 +306,7 @@ t.test('an id comes back as it was written, and is taken again only after its an
   t.match(take(), [/"id":1.0,"error"/], 'another spelling of the same id is the same id')
 })
 
-t.test('a fault of ours is an error that says whether trying again may help', async t => {
+t.test('a proxy fault is an error that shows whether a retry may help', async t => {
   const { say, take, open, handler } = start()
   await open()
   const rows = [
@@ -590,7 +590,7 @@ t.test('notices of the client reach the mux, ours reach the client, from the gre
   t.equal(handler.last.method, 'notifications/initialized', 'with an id it is a request like any other')
 })
 
-t.test('a client has as many requests under way as it may and no more', async t => {
+t.test('a client has at most the allowed number of requests in flight', async t => {
   const { open, say, take, handler, uplink } = start()
   await open()
   take()
@@ -605,7 +605,7 @@ t.test('a client has as many requests under way as it may and no more', async t 
   uplink.close('done')
 })
 
-t.test('whoever looks on is told once how each call ended', async t => {
+t.test('an observer is notified once of the end of each call', async t => {
   const { uplink, handler, say, open } = start()
   await open()
   const over: unknown[] = []
@@ -626,7 +626,7 @@ t.test('whoever looks on is told once how each call ended', async t => {
   ])
 })
 
-t.test('what comes before the answer to initialize and is kept for so long is counted', async t => {
+t.test('messages kept before the answer to initialize are counted', async t => {
   const bounds = boundsOf({ inbound: 100_000 })
   const { uplink, handler, say, take } = start(bounds)
   handler.gate = new Deferred()
@@ -668,7 +668,7 @@ t.test('questions that wait for an answer are counted by what they say', async t
   t.equal(bounds.unread.bytes, 0)
 })
 
-t.test('a client that says too much about itself is not let in', async t => {
+t.test('a client with oversized information about itself is refused', async t => {
   const { say, take } = start()
   const clientInfo = { name: 'c', version: '1', icons: [{ src: `data:,${'x'.repeat(70_000)}` }] }
   say({ ...hello(), params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })

@@ -25,7 +25,7 @@ t.test('each block passes as it is to those whose revision has it', async t => {
   }
 })
 
-t.test('a link is text for those who have none', async t => {
+t.test('a link becomes text for clients without links', async t => {
   const text = (link: string): unknown => valueOf(projectBlock(R1, json(`{"type":"resource_link",${link}}`)))
   t.same(text('"uri":"a:b","name":"n","title":"T"'), { type: 'text', text: 'T: a:b' })
   t.same(text('"uri":"a:b"'), { type: 'text', text: 'a:b: a:b' })
@@ -52,7 +52,7 @@ t.test('sound above one MiB is mentioned, below it is embedded', async t => {
   })
 })
 
-t.test('what is no block that anybody knows is shown as text', async t => {
+t.test('an unknown block is shown as text', async t => {
   for (const text of ['{"type":"video"}', '{"type":"tool_use"}', '{"type":5}', '{}', 'null', '[1]']) {
     for (const revision of LEGACY_REVISIONS) {
       t.same(valueOf(projectBlock(revision, json(text))), { type: 'text', text })

@@ -69,7 +69,7 @@ const GONE: Readonly<Record<ListName, Readonly<Record<LegacyRevision, string[]>>
 
 const keys = (item: JsonText): string[] => [...membersOf(item)].map(({ key }) => key)
 
-t.test('a client gets the members that its revision has, and those that nobody knows', async t => {
+t.test('a client gets the members of its revision, and unknown ones', async t => {
   for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {
     for (const revision of LEGACY_REVISIONS) {
       const item = json(FULL[list])
@@ -97,7 +97,7 @@ t.test('size, audience and priority are as old as the protocol, lastModified is 
   }
 })
 
-t.test('the title of a prompt’s argument goes with that of the prompt', async t => {
+t.test('the title of a prompt’s argument follows the title of the prompt', async t => {
   for (const revision of LEGACY_REVISIONS) {
     t.equal(projectItem(revision, 'prompts', json(FULL.prompts)).includes('"title":"A"'), revision >= R3)
   }
@@ -131,14 +131,14 @@ t.test('a tool that returns no object is listed with a wrapped schema where outp
   }
 })
 
-t.test('an output schema that is none is not listed', async t => {
+t.test('an invalid output schema is not listed', async t => {
   for (const schema of ['null', '"x"', '[]', '7']) {
     const tool = json(`{"name":"x","inputSchema":{"type":"object"},"outputSchema":${schema}}`)
     t.same(valueOf(projectItem(R4, 'tools', tool)), { name: 'x', inputSchema: { type: 'object' } })
   }
 })
 
-t.test('what is no item stays what it is', async t => {
+t.test('an invalid item stays unchanged', async t => {
   for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {
     for (const text of ['null', '[]', '"x"', '7']) {
       const item = json(text)
@@ -306,7 +306,7 @@ t.test('clean data reaches a client of the newest legacy revision as it is', asy
   }
 })
 
-t.test('structured output is given to those who know it, in the form that their list promises', async t => {
+t.test('structured output is sent to clients that support it, in the form of their list', async t => {
   const text = '{"content":[{"type":"text","text":"x"}],"structuredContent":{"n":12345678901234567890}}'
   for (const revision of [R1, R2] as const) {
     t.equal(
@@ -382,7 +382,7 @@ t.test('prompts and resources are projected like tool results', async t => {
   )
 })
 
-t.test('whatever a server answers, an SDK client takes it repaired and projected', async t => {
+t.test('an SDK client accepts every server answer after repair and projection', async t => {
   const blocks = [
     '{"type":"audio","data":"QQ","mimeType":"a/b"}',
     '{"type":"resource_link","uri":"a:b"}',

@@ -27,7 +27,7 @@ t.test('a property that is described by true or false is described by an object'
   for (const [before, after] of cases) t.equal(withObjectProperties(json(before)).toString(), after)
 })
 
-t.test('booleans that are no property’s schema stay', async t => {
+t.test('booleans that are not property schemas stay', async t => {
   for (const text of [
     '{"additionalProperties":false,"items":true,"uniqueItems":true,"not":false,"allOf":[true]}',
     '{"default":{"properties":{"a":true}},"const":{"properties":{"a":true}},"enum":[{"properties":{"a":true}}],"examples":[{"properties":{"a":true}}]}',

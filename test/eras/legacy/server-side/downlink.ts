@@ -191,7 +191,7 @@ t.test('a server with which nothing can be agreed is refused, and its channel is
   }
 })
 
-t.test('missing capabilities and identity are no reason to refuse', async t => {
+t.test('missing capabilities and identity are accepted', async t => {
   const { server, open } = start()
   server.onMessage = ({ id }) => id === 1 && server.say({ id, result: { protocolVersion: '2024-11-05' } })
   const { facts } = await open()
@@ -199,7 +199,7 @@ t.test('missing capabilities and identity are no reason to refuse', async t => {
   t.equal(facts.capabilities.tools, undefined)
 })
 
-t.test('a server that does not answer initialize fails in time, and hears of no cancellation', async t => {
+t.test('a server that does not answer initialize times out, without a cancellation', async t => {
   const { server, clock, open } = start()
   const opening = fault(open())
   clock.advance(59_999)
@@ -316,7 +316,7 @@ t.test('a task is asked for where one is wanted, and told from a result whether 
   )
 })
 
-t.test('progress of a task comes under the token of its call, until nobody listens', async t => {
+t.test('progress of a task arrives under the token of its call, until no client listens', async t => {
   const { link, server } = await connected('2025-11-25')
   const said: string[] = []
   const sink = {

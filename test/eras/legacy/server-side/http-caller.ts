@@ -126,39 +126,36 @@ const fault = async (attempt: Promise<unknown>): Promise<string> => {
 
 // ── handshake and headers ──
 
-t.test(
-  'the session id and the revision are repeated on every later request, to those who know them',
-  async t => {
-    for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
-      const { handshake, call, link, http, asks } = await connected({ version })
-      const [hello, ready, get] = handshake
-      t.same(hello?.headers, {
-        authorization: 'Bearer x',
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
-      })
-      t.equal(ready?.message.method, 'notifications/initialized')
-      const { exchange } = call()
-      exchange.sse()
-      exchange.event({ id: 'q', method: 'roots/list' })
-      await settled()
-      asks[0]?.answer(succeeded(rawText('{}')))
-      const answer = http.next()
-      void link.close()
-      const end = http.next()
-      t.equal(end.method, 'DELETE')
-      for (const { headers } of [ready, get, exchange, answer, end].filter(e => e !== undefined)) {
-        t.equal(headers['mcp-session-id'], 'sid-1')
-        t.equal(headers['mcp-protocol-version'], version >= '2025-06-18' ? version : undefined, version)
-        t.equal(headers['authorization'], 'Bearer x')
-      }
-      t.equal(get?.method, 'GET')
-      t.equal(get?.headers['accept'], 'text/event-stream')
+t.test('the session id and the revision are repeated on every later request that supports them', async t => {
+  for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+    const { handshake, call, link, http, asks } = await connected({ version })
+    const [hello, ready, get] = handshake
+    t.same(hello?.headers, {
+      authorization: 'Bearer x',
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    })
+    t.equal(ready?.message.method, 'notifications/initialized')
+    const { exchange } = call()
+    exchange.sse()
+    exchange.event({ id: 'q', method: 'roots/list' })
+    await settled()
+    asks[0]?.answer(succeeded(rawText('{}')))
+    const answer = http.next()
+    void link.close()
+    const end = http.next()
+    t.equal(end.method, 'DELETE')
+    for (const { headers } of [ready, get, exchange, answer, end].filter(e => e !== undefined)) {
+      t.equal(headers['mcp-session-id'], 'sid-1')
+      t.equal(headers['mcp-protocol-version'], version >= '2025-06-18' ? version : undefined, version)
+      t.equal(headers['authorization'], 'Bearer x')
     }
-  },
-)
+    t.equal(get?.method, 'GET')
+    t.equal(get?.headers['accept'], 'text/event-stream')
+  }
+})
 
-t.test('a server without sessions hears of none, and of no end', async t => {
+t.test('a server without sessions gets no session id and no DELETE', async t => {
   const { call, link, http, handshake } = await connected({ session: '' })
   t.equal(call().exchange.headers['mcp-session-id'], undefined)
   t.equal(handshake[1]?.headers['mcp-session-id'], undefined)
@@ -685,7 +682,7 @@ t.test('closing ends what is open, then the session, and gives up on that after 
   }
 })
 
-t.test('whatever the server sends counts as a sign of life', async t => {
+t.test('every message of the server counts as a sign of life', async t => {
   const { call, link } = await connected()
   const signs = () => (link as LegacyDownlink).conversation.receivedCount
   const before = signs()
@@ -769,7 +766,7 @@ t.test('a standalone stream that ends is opened again at its place, ever more sl
   t.same(heard, ['notifications/x'])
 })
 
-t.test('a place that the server no longer knows is given up, and the stream begun anew', async t => {
+t.test('an unknown event id is dropped, and the stream restarts', async t => {
   let stream: FakeExchange | undefined
   const { link, http, clock } = await connected({
     get: exchange => {
@@ -800,7 +797,7 @@ t.test('a place that the server no longer knows is given up, and the stream begu
 
 // ── sessions that go on at another replica ──
 
-t.test('another replica goes on with a session in place of the handshake', async t => {
+t.test('another replica resumes a session without a handshake', async t => {
   const first = await connected({ version: '2025-06-18' })
   const last = first.call().down.id
   const saved = first.saved.last

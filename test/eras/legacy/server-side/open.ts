@@ -100,7 +100,7 @@ t.test('a server that refuses Streamable HTTP is reached over HTTP+SSE at the sa
   }
 })
 
-t.test('a JSON-RPC error of nobody beside such a status is no answer', async t => {
+t.test('a JSON-RPC error without an id next to such a status is not an answer', async t => {
   const { http, opening } = start()
   await settled()
   http
@@ -217,7 +217,7 @@ t.test('a server of Streamable HTTP is never asked for anything else, and its en
   t.match(heard, ['closed The session with the server was closed'])
 })
 
-t.test('a POST that is refused during the handshake says so at once', async t => {
+t.test('a POST refused during the handshake fails at once', async t => {
   const { http, faults } = start(openLegacySse)
   await settled()
   const get = http.next()

@@ -240,7 +240,7 @@ t.test('CRLF, CR, a byte order mark, several data lines and any chunks mean the 
   }
 })
 
-t.test('messages from before the endpoint are no answers to anything and are dropped', async t => {
+t.test('messages before the endpoint event are dropped', async t => {
   const { get, opening } = start()
   get.sse()
   get.event({ id: 1, result: {} })
@@ -311,7 +311,7 @@ t.test('a server that answers POSTs late holds the handshake up for 10 s at most
   t.equal(http.next().request.body?.toString(), INITIALIZED)
 })
 
-t.test('any status below 300 takes a message, whatever the body says', async t => {
+t.test('any status below 300 accepts a message, with any body', async t => {
   const { http, send, heard } = await initialized()
   for (const status of [200, 201, 202, 204]) {
     send('{}')
@@ -517,7 +517,7 @@ t.test('servers of SDK v1 are initialized, called many times at once, and left',
 })
 
 t.test(
-  'an odd server: CRLF, bytes one by one, an absolute endpoint, 200 ok; its end fails what is under way',
+  'an odd server: CRLF, single bytes, an absolute endpoint, 200 ok; its end fails calls in flight',
   async t => {
     let stream: ServerResponse | undefined
     const write = async (text: string) => {

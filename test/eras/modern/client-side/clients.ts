@@ -86,26 +86,29 @@ t.test('what a client says about itself does not keep its message in memory', as
   t.not(client?.info.buffer, said.info?.buffer)
 })
 
-t.test('at the bound the client idle for longest is forgotten; with none idle there is no room', async t => {
-  const { clock, left, clients } = start()
-  const [one, two, three] = ['1', '2', '3'].map(name => {
+t.test(
+  'at the limit, the client idle for longest is forgotten; without an idle one, the request is refused',
+  async t => {
+    const { clock, left, clients } = start()
+    const [one, two, three] = ['1', '2', '3'].map(name => {
+      clock.advance(1)
+      return clients.of(unauthenticatedCaller('a'), named(name))
+    })
     clock.advance(1)
-    return clients.of(unauthenticatedCaller('a'), named(name))
-  })
-  clock.advance(1)
-  clients.of(unauthenticatedCaller('a'), named('1'))
-  const four = clients.of(unauthenticatedCaller('a'), named('4'))
-  t.same(left, [two?.id])
-  for (const client of [one, three, four]) if (client !== undefined) client.openCalls += 1
-  t.equal(clients.of(unauthenticatedCaller('a'), named('5')), undefined)
-  t.equal(clients.of(unauthenticatedCaller('a'), named('1')), one, 'who is known is served')
-  if (three !== undefined) three.openCalls -= 1
-  t.ok(clients.of(unauthenticatedCaller('a'), named('5')))
-  t.same(left, [two?.id, three?.id])
-  t.equal(clients.size, 3)
-})
+    clients.of(unauthenticatedCaller('a'), named('1'))
+    const four = clients.of(unauthenticatedCaller('a'), named('4'))
+    t.same(left, [two?.id])
+    for (const client of [one, three, four]) if (client !== undefined) client.openCalls += 1
+    t.equal(clients.of(unauthenticatedCaller('a'), named('5')), undefined)
+    t.equal(clients.of(unauthenticatedCaller('a'), named('1')), one, 'who is known is served')
+    if (three !== undefined) three.openCalls -= 1
+    t.ok(clients.of(unauthenticatedCaller('a'), named('5')))
+    t.same(left, [two?.id, three?.id])
+    t.equal(clients.size, 3)
+  },
+)
 
-t.test('what clients say about themselves is bounded too', async t => {
+t.test('the description of a client is bounded too', async t => {
   const { left, clients } = start({ clients: 100, bytes: 1000 })
   const one = clients.of(unauthenticatedCaller('a'), named('x'.repeat(600)))
   t.ok(clients.of(unauthenticatedCaller('a'), named('y'.repeat(600))))

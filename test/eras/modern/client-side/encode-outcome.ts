@@ -233,7 +233,7 @@ t.test('a request refused before dispatch gets a matching status', async t => {
   )
 })
 
-t.test('whatever a server answers, no word of an older revision is written', async t => {
+t.test('no word of an older revision is written, for any server answer', async t => {
   const task = '"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}'
   const CASES: [string, Outcome][] = [
     ['tools/call', result(`{"content":[],${task}}`)],

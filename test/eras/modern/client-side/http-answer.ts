@@ -65,7 +65,7 @@ t.test('progress and log messages are left out while a client is behind', async 
   t.equal(responder.messages.length, 3)
 })
 
-t.test('what comes at once comes as the stream that was asked for', async t => {
+t.test('an immediate answer is sent as the requested stream', async t => {
   const { responder, answer } = start('stream')
   answer.end(ANSWER, { status: 200 })
   t.same(responder.messages, [{ jsonrpc: '2.0', id: 1, result: {} }])

@@ -120,7 +120,7 @@ t.test('a method that the proxy does not offer at the moment is 404, a server’
   t.same([lacking.status, lacking.json.error?.code], [400, -32021])
 })
 
-t.test('notifications are taken with 202, whatever their headers, and change nothing', async t => {
+t.test('notifications get 202 regardless of their headers, and change nothing', async t => {
   const { handler, post, ask } = start()
   const running = ask(call(1))
   const { params } = modern(undefined, '', { requestId: 1 })

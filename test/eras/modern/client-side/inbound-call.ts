@@ -108,7 +108,7 @@ t.test('notifications contain no members of older revisions either', async t => 
   for (const line of said) t.notMatch(line, 'related-task')
 })
 
-t.test('a request that listens hears of changes, each under its own id', async t => {
+t.test('a listening request gets changes under its own id', async t => {
   for (const [id, subscriptionId] of [
     ['7', 7],
     ['"7"', '7'],

@@ -213,16 +213,19 @@ t.test('server/discover returns the current capabilities each time, with no life
   t.same(handler.calls, [])
 })
 
-t.test('who says the same is one client, whatever it asks; it leaves when the way in is closed', async t => {
-  const { handler, send, uplink } = start()
-  send(modern(1, 'tools/list'))
-  send(modern(2, 'prompts/list'))
-  send(modern(3, 'tools/list'), { principal: 'other' })
-  const clients = new Set(handler.calls.map(({ client }) => client))
-  t.equal(clients.size, 2)
-  uplink.close('over')
-  t.same(handler.gone, [...clients])
-})
+t.test(
+  'identical descriptions are one client, for any request; it leaves when the listener closes',
+  async t => {
+    const { handler, send, uplink } = start()
+    send(modern(1, 'tools/list'))
+    send(modern(2, 'prompts/list'))
+    send(modern(3, 'tools/list'), { principal: 'other' })
+    const clients = new Set(handler.calls.map(({ client }) => client))
+    t.equal(clients.size, 2)
+    uplink.close('over')
+    t.same(handler.gone, [...clients])
+  },
+)
 
 t.test('a request in flight is found by its key until it is over', async t => {
   const { handler, send, uplink } = start()

@@ -109,7 +109,7 @@ t.test('over HTTP the response is closed at once, and nothing is sent', async t 
   t.same(ends, [])
 })
 
-t.test('what this revision has no request for is served here', async t => {
+t.test('requests that this revision lacks are answered locally', async t => {
   const { server, call, link } = modernOnPipe()
   const level = call('logging/setLevel', { level: 'debug' })
   const gone = call('resources/unsubscribe', { uri: 'db://t' })
@@ -225,7 +225,7 @@ t.test('tasks are declared for callers that follow them, and are errors for all 
   t.match(outcomes, [{ kind: 'task' }])
 })
 
-t.test('an error is repaired, and says which revision its codes are of', async t => {
+t.test('an error is repaired, and has the revision of its codes', async t => {
   const rows: [error: string, outcome: string | RegExp][] = [
     [
       '{"code":-32602,"message":"no","data":{"uri":"x"}}',
@@ -298,7 +298,7 @@ t.test('what belongs to no stream of ours is dropped', async t => {
   t.same(heard, [])
 })
 
-t.test('facts are what the server said of itself', async t => {
+t.test('facts come from the server’s own description', async t => {
   const { link } = modernOnPipe({ tools: { listChanged: true }, logging: {}, resources: { subscribe: true } })
   t.match(link.facts, {
     revision: MODERN,
@@ -316,7 +316,7 @@ t.test('facts are what the server said of itself', async t => {
   t.notOk(link.receivesUnsolicited)
 })
 
-t.test('a lost connection ends every request, then says so', async t => {
+t.test('a lost connection ends every request, then is reported', async t => {
   const { server, heard, call, link } = modernOnPipe()
   const one = call('tools/call', { name: 'x' })
   const subscribing = call('resources/subscribe', { uri: 'db://t' })

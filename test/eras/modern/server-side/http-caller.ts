@@ -125,33 +125,30 @@ const zoned = (header = 'Zone') => ({
   inputSchema: { type: 'object', properties: { zone: { type: 'string', 'x-mcp-header': header } } },
 })
 
-t.test(
-  'headers that are out of date are made anew from a fresh list, and the call is made again',
-  async t => {
-    const { http, call, heard } = await listed([])
-    const { ends } = call('tools/call', { name: 'sql', arguments: { zone: 'a' } })
-    const first = http.next()
-    t.notOk('Mcp-Param-Zone' in first.headers)
-    first.json(mismatch, {}, 400)
-    await settled()
-    const refresh = http.next()
-    t.match(refresh.message, { id: 3, method: 'tools/list' })
-    t.notOk('cursor' in (refresh.message.params ?? {}))
-    refresh.json({ result: { tools: [{ name: 'other', inputSchema: {} }], nextCursor: 'c' } })
-    await settled()
-    const more = http.next()
-    t.match(more.message, { id: 4, method: 'tools/list', params: { cursor: 'c' } })
-    more.json({ result: { tools: [zoned()], nextCursor: 'd' } })
-    await settled()
-    const again = http.next()
-    t.match(again.message, { id: 5, method: 'tools/call', params: { name: 'sql', arguments: { zone: 'a' } } })
-    t.equal(again.headers['Mcp-Param-Zone'], 'a')
-    again.json({ result: { resultType: 'complete', content: [] } })
-    await settled()
-    t.same(ends, ['result {"content":[]}'])
-    t.same(heard, ['notifications/tools/list_changed'], 'others hear that the tool is another one')
-  },
-)
+t.test('outdated headers are rebuilt from a fresh list, and the call is sent again', async t => {
+  const { http, call, heard } = await listed([])
+  const { ends } = call('tools/call', { name: 'sql', arguments: { zone: 'a' } })
+  const first = http.next()
+  t.notOk('Mcp-Param-Zone' in first.headers)
+  first.json(mismatch, {}, 400)
+  await settled()
+  const refresh = http.next()
+  t.match(refresh.message, { id: 3, method: 'tools/list' })
+  t.notOk('cursor' in (refresh.message.params ?? {}))
+  refresh.json({ result: { tools: [{ name: 'other', inputSchema: {} }], nextCursor: 'c' } })
+  await settled()
+  const more = http.next()
+  t.match(more.message, { id: 4, method: 'tools/list', params: { cursor: 'c' } })
+  more.json({ result: { tools: [zoned()], nextCursor: 'd' } })
+  await settled()
+  const again = http.next()
+  t.match(again.message, { id: 5, method: 'tools/call', params: { name: 'sql', arguments: { zone: 'a' } } })
+  t.equal(again.headers['Mcp-Param-Zone'], 'a')
+  again.json({ result: { resultType: 'complete', content: [] } })
+  await settled()
+  t.same(ends, ['result {"content":[]}'])
+  t.same(heard, ['notifications/tools/list_changed'], 'others hear that the tool is another one')
+})
 
 t.test('two such refusals in a row are our fault, and not the client’s', async t => {
   const { http, call, heard } = await listed([zoned()])
@@ -168,7 +165,7 @@ t.test('two such refusals in a row are our fault, and not the client’s', async
   t.same(heard, [], 'the tool is what it was')
 })
 
-t.test('what has no arguments in headers is not tried again', async t => {
+t.test('a call without arguments in headers is not retried', async t => {
   const { http, call } = modernOnHttp()
   const { ends } = call('prompts/get', { name: 'p' })
   http.next().json(mismatch, {}, 400)

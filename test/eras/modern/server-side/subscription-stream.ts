@@ -59,7 +59,7 @@ t.test('all lists of which the server tells are listened to, in one request', as
   t.ok(partly.link.receivesUnsolicited)
 })
 
-t.test('a server that tells of nothing is not asked to', async t => {
+t.test('a server without notifications gets no subscription', async t => {
   const { server } = modernOnPipe({ tools: {}, resources: { subscribe: true } })
   await settled()
   t.same(server.take(), [])
@@ -323,7 +323,7 @@ t.test('a server that never acknowledges is given up, and asked again later', as
 })
 
 t.test(
-  'a server without the method is not asked for lists again, but whoever subscribes asks it',
+  'a server without the method is not asked for list changes again, except for resource subscriptions',
   async t => {
     const { pass, call, server } = modernOnPipe(ALL)
     await settled()
@@ -365,7 +365,7 @@ t.test('a list that was read before anything could be heard is read once more', 
   t.same(pipe.heard, [TOOLS_CHANGED])
 })
 
-t.test('a server that no longer speaks this revision says so here as well', async t => {
+t.test('a server that no longer speaks this revision is reported here as well', async t => {
   const { server, heard } = modernOnPipe(ALL)
   await settled()
   server.say({ id: 1, error: { code: -32022, message: 'no' } })

@@ -13,7 +13,7 @@ const callOf = (tool: string) =>
     ...{ servedBy: 'a', ownName: tool },
   })
 
-t.test('quantiles are those of the last durations', async t => {
+t.test('quantiles cover the last durations', async t => {
   const durations = new Durations()
   t.equal(durations.quantile(0.5), undefined)
   for (let ms = 1; ms <= 300; ms++) durations.add(ms, ms, false)
@@ -35,7 +35,7 @@ t.test('slots move on as time goes by, and forget what is ten minutes old', asyn
   )
 })
 
-t.test('the last 512 calls and tools are remembered, and what is under way', async t => {
+t.test('the last 512 calls, the last tools and the calls in flight are remembered', async t => {
   const history = new CallHistory()
   for (let n = 0; n < 600; n++) {
     const call = callOf(`tool-${n}`)

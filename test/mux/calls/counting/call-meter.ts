@@ -46,32 +46,29 @@ const setUp = ({ series = 2000, ...options }: { series?: number; hasToolHistogra
   return { clock, meter, calls, call, atServer, counts, listed }
 }
 
-t.test(
-  'how a request ended is told on both sides, and the fault of who asked is no error of who was asked',
-  async t => {
-    const rows: readonly (readonly [Outcome | undefined, server: string, client: string])[] = [
-      [OK, '', ''],
-      [BAD, 'tool_error', 'tool_error'],
-      [{ kind: 'input', result: textOf({}) }, '', ''],
-      [undefined, 'cancelled', 'cancelled'],
-      [error(-32603), '-32603 -32603', '-32603 -32603'],
-      [error(-32602), ' -32602', '-32602 -32602'],
-      [error(-32601), ' -32601', '-32601 -32601'],
-      [error(-32002), ' -32002', '-32002 -32002'],
-      [error(4711), '_OTHER _OTHER', '_OTHER _OTHER'],
-      [failed(new Fault('timeout', 'late')), 'timeout -32603', 'timeout -32603'],
-      [failed(new Fault('invalid-params', 'bad')), ' -32602', 'invalid-params -32602'],
-    ]
-    for (const [outcome, server, client] of rows) {
-      const { calls, atServer, counts } = setUp()
-      const call = atServer()
-      calls.served(call, 'a', outcome, 1)
-      calls.over(outcome, call)
-      t.same(counts('mcp_server_operation_duration_seconds'), { [`tools/call ${server}`.trimEnd()]: 1 })
-      t.same(counts('mcp_client_operation_duration_seconds'), { [`a tools/call ${client}`.trimEnd()]: 1 })
-    }
-  },
-)
+t.test('an outcome is counted on both sides, and a client’s fault is not an error of the server', async t => {
+  const rows: readonly (readonly [Outcome | undefined, server: string, client: string])[] = [
+    [OK, '', ''],
+    [BAD, 'tool_error', 'tool_error'],
+    [{ kind: 'input', result: textOf({}) }, '', ''],
+    [undefined, 'cancelled', 'cancelled'],
+    [error(-32603), '-32603 -32603', '-32603 -32603'],
+    [error(-32602), ' -32602', '-32602 -32602'],
+    [error(-32601), ' -32601', '-32601 -32601'],
+    [error(-32002), ' -32002', '-32002 -32002'],
+    [error(4711), '_OTHER _OTHER', '_OTHER _OTHER'],
+    [failed(new Fault('timeout', 'late')), 'timeout -32603', 'timeout -32603'],
+    [failed(new Fault('invalid-params', 'bad')), ' -32602', 'invalid-params -32602'],
+  ]
+  for (const [outcome, server, client] of rows) {
+    const { calls, atServer, counts } = setUp()
+    const call = atServer()
+    calls.served(call, 'a', outcome, 1)
+    calls.over(outcome, call)
+    t.same(counts('mcp_server_operation_duration_seconds'), { [`tools/call ${server}`.trimEnd()]: 1 })
+    t.same(counts('mcp_client_operation_duration_seconds'), { [`a tools/call ${client}`.trimEnd()]: 1 })
+  }
+})
 
 t.test('calls of tools are told apart by how they ended; a round of questions ends none', async t => {
   const { calls, atServer, counts } = setUp()
@@ -97,7 +94,7 @@ t.test('names that clients make up add no series', async t => {
   t.same(counts('mcp_proxy_tool_calls'), { 'a _OTHER ok': 100 })
 })
 
-t.test('what was called is told of each of the last calls, though many are counted as one', async t => {
+t.test('the name of each of the last calls is known, although many share a counter', async t => {
   const { calls, call, atServer } = setUp()
   const over = (one: Call, outcome: Outcome | undefined) => {
     calls.history.began(one)
@@ -124,7 +121,7 @@ t.test('a server that lists other tools all the time has us keep a bounded numbe
   t.match(counts('mcp_proxy_tool_calls'), { 'a t9999 ok': 1, 'a _OTHER ok': 1 })
 })
 
-t.test('the overhead is what is left of a call without its server and its waits', async t => {
+t.test('the overhead is the time of a call minus its server time and waits', async t => {
   const { clock, calls, atServer, meter } = setUp()
   const call = atServer()
   clock.advance(30)

@@ -53,7 +53,7 @@ t.test('a question ends the request; its answer reaches the server, whose result
 })
 
 t.test(
-  'two questions in the window are one round; what was not answered is asked again under a new key',
+  'two questions in the window form one round; an unanswered one is asked again under a new key',
   async t => {
     const parking = new Parking()
     const one = parking.begin()
@@ -132,7 +132,7 @@ t.test(
   },
 )
 
-t.test('without a retry in time the server hears of the end of the call, then of no answers', async t => {
+t.test('without a retry in time, the server gets a cancellation, then errors for its questions', async t => {
   const parking = new Parking()
   const one = parking.begin()
   const [form, sampling, late] = [one.ask(), one.ask(SAMPLING, {}), one.ask('roots/list', undefined)]
@@ -184,26 +184,23 @@ t.test('a call that runs when the total is over ends with words instead of anoth
   nothingIsLeft(t, parking)
 })
 
-t.test(
-  'what the server returns while nobody waits is kept for the next retry, whatever that says',
-  async t => {
-    const parking = new Parking()
-    const one = parking.begin()
-    const ask = one.ask()
-    parking.collect()
-    one.result(BOOKED)
-    t.equal(one.park.ask(ask, { serverRequested: () => undefined, answered: () => undefined }), false)
-    t.equal(parking.calls.size, 1)
-    const { call, was } = parking.retry(one.call.state, { '1-1': 'nonsense' })
-    t.equal(was, 'taken')
-    t.same(call.ends, [BOOKED])
-    t.same(ask.answers, [{ action: 'cancel' }])
-    t.notOk(one.isCancelled)
-    nothingIsLeft(t, parking)
-  },
-)
+t.test('a result that arrives between retries is kept for the next one, with any params', async t => {
+  const parking = new Parking()
+  const one = parking.begin()
+  const ask = one.ask()
+  parking.collect()
+  one.result(BOOKED)
+  t.equal(one.park.ask(ask, { serverRequested: () => undefined, answered: () => undefined }), false)
+  t.equal(parking.calls.size, 1)
+  const { call, was } = parking.retry(one.call.state, { '1-1': 'nonsense' })
+  t.equal(was, 'taken')
+  t.same(call.ends, [BOOKED])
+  t.same(ask.answers, [{ action: 'cancel' }])
+  t.notOk(one.isCancelled)
+  nothingIsLeft(t, parking)
+})
 
-t.test('a result that nobody fetches is forgotten in time, one that is too large is not kept', async t => {
+t.test('an unclaimed result expires, and one that is too large is not kept', async t => {
   const parking = new Parking({ resultBytes: 100 })
   const [one, two] = [parking.begin(), parking.begin()]
   for (const each of [one, two]) each.ask()
@@ -522,59 +519,53 @@ const deed = fc.tuple(
   fc.nat({ max: 1000 }),
 )
 
-t.test(
-  'whatever happens in whatever order: one answer per question, one end per request, nothing kept',
-  async t => {
-    const seen = new Set<string>()
-    fc.assert(
-      fc.property(fc.array(deed, { minLength: 30, maxLength: 100 }), deeds => {
-        const play: Play = {
-          parking: new Parking({ rounds: 4 }, boundsOf({ parksPerPrincipal: 3 })),
-          calls: [],
-          upstream: [],
-          asks: [],
-        }
-        const isSound = (): boolean =>
-          play.asks.every(ask => ask.answers.length <= 1 && (!ask.isWithdrawn || ask.answers.length === 0)) &&
-          play.upstream.every(call => call.ends.length <= 1 && call.late === 0) &&
-          play.calls.every(call => call.deeds.filter(text => text.startsWith('cancel')).length <= 1)
-        for (const [name, one, two] of deeds) {
-          DEEDS[name]?.(play, one, two)
-          for (const call of play.calls) seen.add(call.park.at)
-          if (!isSound()) return false
-        }
-        // Whatever still runs ends, and nobody comes back.
-        for (const call of live(play)) call.result()
-        play.parking.clock.advance(4_000_000)
-        const isDone =
-          play.asks.every(ask => ask.answers.length === (ask.isWithdrawn ? 0 : 1)) &&
-          play.upstream.every(call => (call.ends.length === 1) !== call.isCancelled) &&
-          play.calls.every(call => call.held.size === 0 && call.park.at === 'over')
-        return isSound() && isDone && play.parking.calls.size === 0 && play.parking.clock.pending === 0
-      }),
-      runs(500),
-    )
-    t.same([...seen].sort(), ['collecting', 'finished', 'over', 'parked', 'running'], 'every state was seen')
-  },
-)
+t.test('in any order of events: one answer per question, one end per request, nothing kept', async t => {
+  const seen = new Set<string>()
+  fc.assert(
+    fc.property(fc.array(deed, { minLength: 30, maxLength: 100 }), deeds => {
+      const play: Play = {
+        parking: new Parking({ rounds: 4 }, boundsOf({ parksPerPrincipal: 3 })),
+        calls: [],
+        upstream: [],
+        asks: [],
+      }
+      const isSound = (): boolean =>
+        play.asks.every(ask => ask.answers.length <= 1 && (!ask.isWithdrawn || ask.answers.length === 0)) &&
+        play.upstream.every(call => call.ends.length <= 1 && call.late === 0) &&
+        play.calls.every(call => call.deeds.filter(text => text.startsWith('cancel')).length <= 1)
+      for (const [name, one, two] of deeds) {
+        DEEDS[name]?.(play, one, two)
+        for (const call of play.calls) seen.add(call.park.at)
+        if (!isSound()) return false
+      }
+      // Whatever still runs ends, and nobody comes back.
+      for (const call of live(play)) call.result()
+      play.parking.clock.advance(4_000_000)
+      const isDone =
+        play.asks.every(ask => ask.answers.length === (ask.isWithdrawn ? 0 : 1)) &&
+        play.upstream.every(call => (call.ends.length === 1) !== call.isCancelled) &&
+        play.calls.every(call => call.held.size === 0 && call.park.at === 'over')
+      return isSound() && isDone && play.parking.calls.size === 0 && play.parking.clock.pending === 0
+    }),
+    runs(500),
+  )
+  t.same([...seen].sort(), ['collecting', 'finished', 'over', 'parked', 'running'], 'every state was seen')
+})
 
-t.test(
-  'what is kept for clients that do not come for it is counted, and the most of it goes first',
-  async t => {
-    const bounds = boundsOf({ unread: 100_000 })
-    const parking = new Parking({}, bounds)
-    const [small, large] = [parking.begin(), parking.begin()]
-    small.ask(FORM, { message: 'x'.repeat(20_000) })
-    large.ask(FORM, { message: 'x'.repeat(30_000) })
-    t.equal(bounds.unread.bytes, 0, 'their requests are open')
-    parking.collect()
-    t.ok(bounds.unread.bytes > 50_000)
-    large.park.notify('notifications/message', textOf({ data: 'x'.repeat(60_000) }))
-    t.same(large.deeds, ['cancel input not provided', `answer ${FORM}`], 'as at its deadline')
-    small.result({ content: [], text: 'x'.repeat(50_000) })
-    t.ok(bounds.unread.bytes > 50_000)
-    parking.retry(small.call.state, {}, new ModernCall())
-    t.equal(bounds.unread.bytes, 0)
-    nothingIsLeft(t, parking)
-  },
-)
+t.test('data kept for absent clients is counted, and the largest is dropped first', async t => {
+  const bounds = boundsOf({ unread: 100_000 })
+  const parking = new Parking({}, bounds)
+  const [small, large] = [parking.begin(), parking.begin()]
+  small.ask(FORM, { message: 'x'.repeat(20_000) })
+  large.ask(FORM, { message: 'x'.repeat(30_000) })
+  t.equal(bounds.unread.bytes, 0, 'their requests are open')
+  parking.collect()
+  t.ok(bounds.unread.bytes > 50_000)
+  large.park.notify('notifications/message', textOf({ data: 'x'.repeat(60_000) }))
+  t.same(large.deeds, ['cancel input not provided', `answer ${FORM}`], 'as at its deadline')
+  small.result({ content: [], text: 'x'.repeat(50_000) })
+  t.ok(bounds.unread.bytes > 50_000)
+  parking.retry(small.call.state, {}, new ModernCall())
+  t.equal(bounds.unread.bytes, 0)
+  nothingIsLeft(t, parking)
+})

@@ -7,7 +7,7 @@ const form = (params: object) => ({ method: FORM, params: textOf(params) })
 const ACCEPT = rawText('{"action":"accept"}')
 const DECLINE = rawText('{"action":"decline"}')
 
-t.test('an answer is found again by its question, whatever belongs to one asking of it', async t => {
+t.test('an answer is matched to its question, with any metadata in the request', async t => {
   const history = new AnswerHistory()
   history.add(form({ message: 'm', _meta: { progressToken: 1 }, elicitationId: 'e' }), ACCEPT)
   t.equal(history.take(form({ message: 'm' })), undefined, 'this run gave it already')
@@ -40,7 +40,7 @@ t.test('a question that was asked twice is answered twice, in the order of the a
   t.same(next.entries, history.entries, 'what was taken is still known to the run after this one')
 })
 
-t.test('what does not fit into 8 KiB is not kept; what came before it and fits after it is', async t => {
+t.test('a notification beyond 8 KiB is not kept; earlier and later ones that fit are', async t => {
   const history = new AnswerHistory()
   const answer = (chars: number) => textOf({ action: 'accept', content: { text: 'x'.repeat(chars) } })
   history.add(form({ message: 'first' }), answer(4000))
@@ -54,7 +54,7 @@ t.test('what does not fit into 8 KiB is not kept; what came before it and fits a
   t.equal(next.entries.length, 2, 'with what an earlier run kept')
 })
 
-t.test('questions under their keys say nothing of what they ask', async t => {
+t.test('the keys of questions reveal nothing about them', async t => {
   const [asked] = askedUnder([{ key: '1-1', ...form({ message: 'Seat?' }) }])
   t.match(asked, { key: '1-1', method: FORM, question: /^[\w-]{43}$/ })
 })

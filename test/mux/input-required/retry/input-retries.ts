@@ -123,7 +123,7 @@ t.test('a state that was used up is no way to have the tool called again', async
   t.equal(server.got('tools/call').length, 1)
 })
 
-t.test('an answer that is none is refused, and the call stays parked', async t => {
+t.test('an invalid answer is refused, and the call stays parked', async t => {
   const { call, ask } = await parked()
   const nonsense: object[] = [{ '1-1': 'yes' }, { '1-1': { action: 'maybe' } }, []]
   for (const responses of nonsense)
@@ -201,7 +201,7 @@ t.test(
   },
 )
 
-t.test('a park that nobody claimed in time is gone: what only reads runs again', async t => {
+t.test('an unclaimed parked call expires: a read-only tool runs again', async t => {
   const { world, server, call, ask } = await parked('prompts/get')
   await world.pass(600_000)
   t.same(ask.answered, { result: { action: 'cancel' } })
@@ -245,7 +245,7 @@ t.test('a proxy that has listed nothing yet finds out what a tool says', async t
   t.equal(world.server('a').got('tools/call').length, 1)
 })
 
-t.test('an answer that is none is refused before anything runs again', async t => {
+t.test('an invalid answer is refused before anything runs again', async t => {
   const { call } = await parked('prompts/get')
   const { server, client } = await withReturned()
   const nonsense: object[] = [{ '1-1': 'yes' }, []]
@@ -257,7 +257,7 @@ t.test('an answer that is none is refused before anything runs again', async t =
   t.same(server.got('prompts/get'), [])
 })
 
-t.test('a server that is lost while its call is parked is told of with the next retry', async t => {
+t.test('the loss of a server during a parked call is reported with the next retry', async t => {
   const { server, call, world } = await parked()
   server.link.drop()
   t.match(again(call, { '1-1': ACCEPT }).ended, { code: -32603, data: { server: 'a' } })

@@ -9,7 +9,7 @@ import {
 
 const digest = (params: string, method = 'tools/call'): string => requestDigest(method, rawText(params))
 
-t.test('a retry has the digest of its first request, whatever is said beside', async t => {
+t.test('a retry has the digest of its first request, with any other members', async t => {
   const first = digest('{"name":"x","arguments":{"a":1,"b":"é"},"_meta":{"progressToken":1}}')
   t.match(first, /^[\w-]{43}$/)
   t.equal(

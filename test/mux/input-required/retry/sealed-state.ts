@@ -93,7 +93,7 @@ t.test('a second spelling of the same bytes is refused', async t => {
   t.ok(found > 0, 'the decoder does overlook some bits')
 })
 
-t.test('what is not ours is refused in the same way, whatever it is', async t => {
+t.test('every foreign state is refused in the same way', async t => {
   const sealer = sealerAt()
   const foreign = createSealer({ keys: [{ kid: 'k1', key: randomBytes(32) }], nowMs: () => NOW_MS })
   const texts = [

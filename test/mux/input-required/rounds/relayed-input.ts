@@ -91,7 +91,7 @@ t.test('a state that is too large to be carried is an error', async t => {
 })
 
 t.test(
-  'beside other servers, none gets the context of all from a client that is returned its questions',
+  'next to other servers, a client whose questions are returned gives no server the context of all',
   async t => {
     for (const [servers, includeContext, expected] of [
       [['a', 'b'], 'thisServer', undefined],
@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('the state says which server and request it belongs to, to us alone', async t => {
+t.test('the state identifies its server and request, to the proxy only', async t => {
   const { world, server, client } = await withReturned({ revision: '2026-07-28' })
   const one = call(client)
   server.last('tools/call').returns({ k: ROOTS }, 'S1')
@@ -129,7 +129,7 @@ t.test('the state says which server and request it belongs to, to us alone', asy
   t.notMatch(JSON.stringify(state), /local/, 'not even we read who it was')
 })
 
-t.test('the state of a program says where that runs: another may not know it', async t => {
+t.test('the state of a program identifies its process: another program may not know it', async t => {
   for (const isProcess of [true, false]) {
     const { world, server, client } = await withReturned({ revision: '2026-07-28', options: { isProcess } })
     const one = call(client)

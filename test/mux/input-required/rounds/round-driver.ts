@@ -217,29 +217,32 @@ t.test(
   },
 )
 
-t.test('a question that the client cannot be asked is not asked, nor any beside it', async t => {
-  const can: ClientCapabilities = {
-    roots: { listChanged: false },
-    sampling: undefined,
-    elicitation: undefined,
-  }
-  for (const [method, end] of [
-    ['tools/call', error('Server b asked for input this client cannot provide: sampling')],
-    [
-      'prompts/get',
-      { fault: 'internal', message: 'Server b asked for input this client cannot provide: sampling' },
-    ],
-    [
-      'completion/complete',
-      { fault: 'internal', message: 'Server b asked for input this client cannot provide: sampling' },
-    ],
-  ] as const) {
-    const scene = new Scene({ project: projectFor(can) }, method)
-    scene.last.returns(asking({ r: ROOTS, q: SAMPLING }))
-    t.same(scene.asks, [])
-    t.same(scene.ends, [end])
-  }
-})
+t.test(
+  'a question beyond the client’s capabilities is not asked, and neither are the others of its round',
+  async t => {
+    const can: ClientCapabilities = {
+      roots: { listChanged: false },
+      sampling: undefined,
+      elicitation: undefined,
+    }
+    for (const [method, end] of [
+      ['tools/call', error('Server b asked for input this client cannot provide: sampling')],
+      [
+        'prompts/get',
+        { fault: 'internal', message: 'Server b asked for input this client cannot provide: sampling' },
+      ],
+      [
+        'completion/complete',
+        { fault: 'internal', message: 'Server b asked for input this client cannot provide: sampling' },
+      ],
+    ] as const) {
+      const scene = new Scene({ project: projectFor(can) }, method)
+      scene.last.returns(asking({ r: ROOTS, q: SAMPLING }))
+      t.same(scene.asks, [])
+      t.same(scene.ends, [end])
+    }
+  },
+)
 
 t.test('a server that asks for ever is not asked again after ten rounds', async t => {
   const scene = new Scene()
@@ -288,7 +291,7 @@ t.test('all rounds together take no longer than the total', async t => {
   t.same([slow.asks, slow.ends.length], [[], 1])
 })
 
-t.test('a client that cancels is asked no more, and the server hears of it if it works', async t => {
+t.test('a client that cancels is asked no more, and a running server is notified', async t => {
   const scene = new Scene()
   scene.last.returns(asking({ f: FORM }))
   scene.driver.cancel('user')
@@ -330,19 +333,16 @@ t.test('a retry that cannot be sent ends the request', async t => {
   t.equal(scene.clock.pending, 0)
 })
 
-t.test(
-  'what a server said counts while its question waits; where there is no room the client is not asked',
-  async t => {
-    const account = new LimitCounters({ limits: { ...DEFAULT_LIMITS, unread: 1024 * 1024 } }).unread
-    const scenes = [new Scene({ account }), new Scene({ account })]
-    for (const { last } of scenes) last.returns(asking({ ok: PAGE }, 'S'.repeat(400_000)))
-    t.same(
-      scenes.map(({ asks }) => asks.length),
-      [1, 0],
-    )
-    t.ok(account.bytes >= 400_000)
-    t.same(scenes[1]?.ends, [error('Server b asked for input while too many bytes wait for clients')])
-    scenes[0]?.answer(0, ACCEPT)
-    t.equal(account.bytes, 0)
-  },
-)
+t.test('notifications that arrive during a question count; without room the client is not asked', async t => {
+  const account = new LimitCounters({ limits: { ...DEFAULT_LIMITS, unread: 1024 * 1024 } }).unread
+  const scenes = [new Scene({ account }), new Scene({ account })]
+  for (const { last } of scenes) last.returns(asking({ ok: PAGE }, 'S'.repeat(400_000)))
+  t.same(
+    scenes.map(({ asks }) => asks.length),
+    [1, 0],
+  )
+  t.ok(account.bytes >= 400_000)
+  t.same(scenes[1]?.ends, [error('Server b asked for input while too many bytes wait for clients')])
+  scenes[0]?.answer(0, ACCEPT)
+  t.equal(account.bytes, 0)
+})
