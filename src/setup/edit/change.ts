@@ -71,13 +71,10 @@ export const editable = (parse: ParseText, text: string): Editable => {
   const parsed = parse(body)
   const edits = (changes: readonly FileChange[]): (() => string) => {
     const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
-    if (folded === undefined) {
-      const edited = editBody(parse, { body, parsed }, changes)
-      return () => markOf(text) + edited
-    }
-    const unfold = folded.unfold(editBody(parse, { body: folded.text, parsed: parse(folded.text) }, changes))
-    if (unfold === undefined) throw new EditError(CANNOT)
-    return () => markOf(text) + unfold()
+    const unfolded = folded && editFolded(parse, folded, changes)
+    if (unfolded !== undefined) return () => markOf(text) + unfolded()
+    const edited = editBody(parse, { body, parsed }, changes)
+    return () => markOf(text) + edited
   }
   return { value: parsed.value, edits, edited: changes => edits(changes)() }
 }
@@ -88,6 +85,20 @@ export const valueIn = (parse: ParseText, text: string): unknown => editable(par
 /** Returns a text with changes applied. Throws an EditError. */
 export const edit = (parse: ParseText, text: string, changes: readonly FileChange[]): string =>
   editable(parse, text).edited(changes)
+
+/** Edits a folded text; undefined if that fails, as the whole text has the right line for the error. */
+const editFolded = (
+  parse: ParseText,
+  { text, unfold }: FoldedText,
+  changes: readonly FileChange[],
+): (() => string) | undefined => {
+  try {
+    return unfold(editBody(parse, { body: text, parsed: parse(text) }, changes))
+  } catch (thrown) {
+    if (thrown instanceof EditError) return undefined
+    throw thrown
+  }
+}
 
 interface ParsedBody {
   readonly body: string

@@ -10,24 +10,41 @@ export interface FoldedText {
   readonly unfold: (edited: string) => (() => string) | undefined
 }
 
-/** Characters; shorter values are cheap to parse again. */
-const SHORT = 256
+/** Minimum characters of texts worth folding: `~/.claude.json` reaches tens of megabytes. */
+export const LARGE = 256 * 1024
 
-interface Fold {
+/** Characters; shorter values are cheap to parse again. */
+export const SHORT = 256
+
+/** A part of a text and its placeholder. */
+export interface Fold {
   readonly start: number
   readonly end: number
   readonly holder: string
 }
 
 /**
- * Folds values of valid JSON without comments that are not on the path of a change, so that the rest is cheap
- * to parse for each change. Undefined if a key repeats.
+ * Folds values of valid JSON that are not on the path of a change, so that the rest is cheap to parse for
+ * each change. `json` is the text with blanks instead of comments and trailing commas. Undefined if a key
+ * repeats.
  */
-export const foldJson = (text: string, paths: readonly (readonly string[])[]): FoldedText | undefined => {
-  const start = afterSpace(text, 0)
-  if (text[start] !== '{') return undefined
+export const foldJson = (
+  text: string,
+  json: string,
+  paths: readonly (readonly string[])[],
+): FoldedText | undefined => {
+  const start = afterSpace(json, 0)
+  if (json[start] !== '{') return undefined
   const folds: Fold[] = []
-  if (foldMembers({ text, folds, mark: randomUUID() }, start, paths) === undefined) return undefined
+  if (foldMembers({ text: json, folds, mark: randomUUID() }, start, paths) === undefined) return undefined
+  return foldedText(
+    text,
+    folds.sort((one, other) => one.start - other.start),
+  )
+}
+
+/** Replaces parts of a text, in order, by placeholders that occur nowhere else. */
+export const foldedText = (text: string, folds: readonly Fold[]): FoldedText => {
   const unfold = (edited: string): (() => string) | undefined => {
     const places: number[] = []
     let from = 0
@@ -61,7 +78,16 @@ interface Folding {
   readonly mark: string
 }
 
-/** Folds values in the object at an offset. Returns its end, or undefined if a key repeats. */
+interface Member {
+  readonly start: number
+  /** Start of its value. */
+  readonly value: number
+  readonly end: number
+  /** Steps of changes below it; empty if no change touches it. */
+  readonly inner: readonly (readonly string[])[]
+}
+
+/** Folds members of the object at an offset. Returns its end, or undefined if a key repeats. */
 const foldMembers = (
   folding: Folding,
   object: number,
@@ -69,6 +95,7 @@ const foldMembers = (
 ): number | undefined => {
   const { text } = folding
   const keys = new Set<string>()
+  const members: Member[] = []
   let at = afterSpace(text, object + 1)
   while (text[at] === '"') {
     const keyEnd = endOfString(text, at)
@@ -80,11 +107,69 @@ const foldMembers = (
     const isOnWay = text[value] === '{' && inner.some(path => path.length > 0)
     const end = isOnWay ? foldMembers(folding, value, inner) : endOfValue(text, value)
     if (end === undefined) return undefined
-    if (inner.length === 0 && end - value > SHORT) folding.folds.push(foldOf(folding, value, end))
+    members.push({ start: at, value, end, inner })
     at = afterSpace(text, end)
     if (text[at] === ',') at = afterSpace(text, at + 1)
   }
+  foldRuns(folding, members)
   return at + 1
+}
+
+/**
+ * Folds runs of members that no change touches. The value of a single member is folded, and the last member
+ * is alone, because new members copy its style.
+ */
+const foldRuns = (folding: Folding, members: readonly Member[]): void => {
+  let first: Member | undefined
+  for (const [n, member] of members.entries()) {
+    if (member.inner.length > 0) continue
+    first ??= member
+    const next = n + 2 < members.length ? members[n + 1] : undefined
+    if (next?.inner.length === 0) continue
+    const { folds } = folding
+    if (member.end - first.start > SHORT)
+      folds.push(
+        first === member
+          ? foldOf(folding, member.value, member.end)
+          : foldRun(folding, first.start, member.end),
+      )
+    first = undefined
+  }
+}
+
+/** Returns a text of equal length with blanks instead of comments and trailing commas. */
+export const withoutComments = (text: string): string =>
+  blanked(blanked(text, /"|\/[/*]/g), /"|,(?=\s*[\]}])(?<=[^\s[{,]\s*,)/g)
+
+/** Blanks the parts outside strings that begin where `signs` matches. */
+const blanked = (text: string, signs: RegExp): string => {
+  const parts: string[] = []
+  let end = 0
+  for (let found = signs.exec(text); found !== null; found = signs.exec(text)) {
+    const { index: at, 0: sign } = found
+    if (sign === '"') signs.lastIndex = endOfString(text, at)
+    else {
+      const close = sign === ',' ? at + 1 : endOfComment(text, at)
+      parts.push(text.slice(end, at), text.slice(at, close).replace(/[^\r\n]/g, ' '))
+      end = close
+      signs.lastIndex = close
+    }
+  }
+  return parts.join('') + text.slice(end)
+}
+
+const endOfComment = (text: string, start: number): number => {
+  const isLine = text[start + 1] === '/'
+  const end = text.indexOf(isLine ? '\n' : '*/', start + 2)
+  return end === -1 ? text.length : isLine ? end : end + 2
+}
+
+/** Builds a member with the same first line break, ending in a line with the same indent. */
+const foldRun = ({ text, folds, mark }: Folding, start: number, end: number): Fold => {
+  const run = text.slice(start, end)
+  const first = /\r?\n/.exec(run)?.[0] ?? ''
+  const last = /\r?\n[ \t]*(?=[^\n]*$)/.exec(run)?.[0] ?? ''
+  return { start, end, holder: `"${mark}-${folds.length}":${first}${last}0` }
 }
 
 /** Builds a placeholder of the value's type and line layout, because neighbours copy their style from it. */
@@ -93,7 +178,8 @@ const foldOf = ({ text, folds, mark }: Folding, start: number, end: number): Fol
   const lineBreak = text.slice(start, end).includes('\n') ? (/\r?\n/.exec(text)?.[0] ?? '\n') : ''
   const open = text[start]
   if (open === '"') return { start, end, holder: name }
-  const inner = `${lineBreak}${name}${open === '{' ? ':0' : ''}${lineBreak}`
+  const indent = /\n([ \t]+)\S/.exec(text.slice(start, end))?.[1] ?? ''
+  const inner = `${lineBreak}${indent}${name}${open === '{' ? ':0' : ''}${lineBreak}`
   return { start, end, holder: open === '{' ? `{${inner}}` : `[${inner}]` }
 }
 

@@ -5,7 +5,7 @@ import { readTree, syntaxValueOf } from '../../config/file/syntax.js'
 import { createLocator, repeated } from '../../config/file/tree.js'
 import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
-import { endOfString, foldJson } from './fold.js'
+import { endOfString, foldJson, LARGE, withoutComments } from './fold.js'
 import { indentAt, indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 
 /** Parses JSON with comments and trailing commas; an empty text is an empty object. */
@@ -14,23 +14,22 @@ export const parseJsonc: ParseText = text => {
   return large ?? parseTree(text)
 }
 
-/** Minimum characters for partial parsing: `~/.claude.json` reaches tens of megabytes. */
-const LARGE = 256 * 1024
-
-/**
- * Parses large JSON without comments and builds a tree only for the path of a change; undefined for other
- * texts.
- */
+/** Parses large JSON and builds a tree only for the path of a change; undefined for other texts. */
 const parseLarge: (text: string) => ReturnType<ParseText> | undefined = text => {
+  const json = parsedJson(text) ?? parsedJson(withoutComments(text))
+  if (json === undefined) return undefined
+  let tree: ReturnType<ParseText> | undefined
+  const splices = (change: FileChange): readonly Splice[] => {
+    tree ??= parseTree(text)
+    return tree.splices(change)
+  }
+  return { value: json.value, splices, fold: paths => foldJson(text, json.text, paths) }
+}
+
+const parsedJson = (text: string): { readonly text: string; readonly value: unknown } | undefined => {
   if (isDeep(text)) return undefined
   try {
-    const value: unknown = JSON.parse(text)
-    let tree: ReturnType<ParseText> | undefined
-    const splices = (change: FileChange): readonly Splice[] => {
-      tree ??= parseTree(text)
-      return tree.splices(change)
-    }
-    return { value, splices, fold: paths => foldJson(text, paths) }
+    return { text, value: JSON.parse(text) as unknown }
   } catch {
     return undefined
   }

@@ -1,10 +1,33 @@
 import { parse, TomlError } from 'smol-toml'
 import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
+import { type FoldedText, LARGE } from './fold.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
+import { foldSections, partialValue } from './sections.js'
 
-/** Parses TOML, in which a map-valued member consists of the tables named after it. */
+/**
+ * Parses TOML, in which a map-valued member consists of the tables named after it. A large text is parsed in
+ * part.
+ */
 export const parseToml: ParseText = text => {
+  if (text.length < LARGE) return parseAll(text)
+  const sections = blocksIn(text).map(({ path: [name = ''], start, end, next }) => ({
+    name,
+    start,
+    close: start + text.slice(start, end).trimEnd().length,
+    end: next,
+  }))
+  const fold = (paths: readonly (readonly string[])[]): FoldedText =>
+    foldSections(
+      text,
+      sections,
+      paths.map(([name]) => name),
+      name => `[${name}]`,
+    )
+  return { value: partialValue(parseAll, text, sections), splices: change => splicesIn(text, change), fold }
+}
+
+const parseAll: ParseText = text => {
   try {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' })
     return { value: plain(value), splices: change => splicesIn(text, change) }
@@ -34,31 +57,34 @@ interface Block {
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|#[^\r\n]*|[[\]{}]/g
 
-const headersIn = (text: string): readonly number[] => {
-  const found: number[] = []
-  let depth = 0
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
-    if (index < (found.at(-1) === undefined ? 0 : lineEnd(text, found.at(-1) ?? 0))) continue
-    const isFirst = text.slice(lineStart(text, index), index).trim() === ''
-    if (token === '[' && depth === 0 && isFirst) found.push(index)
-    else if (token === '[' || token === '{') depth += 1
-    else if (token === ']' || token === '}') depth -= 1
-  }
-  return found
+interface Marks {
+  /** Start offsets of headers. */
+  readonly headers: readonly number[]
+  /** Start offsets of comment lines. A line of a multi-line string may look like one. */
+  readonly comments: ReadonlySet<number>
 }
 
-/** Returns the start offsets of comment lines. A line of a multi-line string may look like one. */
-const commentLines = (text: string): ReadonlySet<number> =>
-  new Set(
-    [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) => {
-      const start = lineStart(text, index)
-      return token.startsWith('#') && text.slice(start, index).trim() === '' ? [start] : []
-    }),
-  )
+const marksIn = (text: string): Marks => {
+  const headers: number[] = []
+  const comments = new Set<number>()
+  let depth = 0
+  let headerEnd = 0
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    const isFirst = (): boolean => text.slice(lineStart(text, index), index).trim() === ''
+    if (token.startsWith('#')) {
+      if (isFirst()) comments.add(lineStart(text, index))
+    } else if (index < headerEnd) continue
+    else if (token === '[' && depth === 0 && isFirst()) {
+      headers.push(index)
+      headerEnd = lineEnd(text, index)
+    } else if (token === '[' || token === '{') depth += 1
+    else if (token === ']' || token === '}') depth -= 1
+  }
+  return { headers, comments }
+}
 
 const blocksIn = (text: string): readonly Block[] => {
-  const headers = headersIn(text)
-  const comments = commentLines(text)
+  const { headers, comments } = marksIn(text)
   const starts = headers.map(header => aboveComments(text, lineStart(text, header), comments))
   return headers.map((header, index) => {
     const next = starts[index + 1] ?? text.length
@@ -88,15 +114,36 @@ const aboveComments = (text: string, offset: number, comments: ReadonlySet<numbe
   return start
 }
 
+const STEP = /[ \t]*(?:([\w-]+)|"([^"\\]*)"|'([^']*)')[ \t]*(?:\.|(\]))/y
+
 const pathOf = (header: string): readonly string[] => {
   const path: string[] = []
-  for (let value: unknown = parse(header); isObject(value); ) {
+  STEP.lastIndex = header.startsWith('[[') ? 2 : 1
+  for (let step = STEP.exec(header); step !== null; step = STEP.exec(header)) {
+    path.push(step[1] ?? step[2] ?? step[3] ?? '')
+    if (step[4] !== undefined) return path
+  }
+  return parsedPath(header)
+}
+
+/** Returns the path of a header with escapes; empty for an invalid one, which parsing reports. */
+const parsedPath = (header: string): readonly string[] => {
+  const path: string[] = []
+  for (let value = parsedHeader(header); isObject(value); ) {
     const [entry] = Object.entries(value)
     if (entry === undefined) break
     path.push(entry[0])
     value = entry[1]
   }
   return path
+}
+
+const parsedHeader = (header: string): unknown => {
+  try {
+    return parse(header)
+  } catch {
+    return undefined
+  }
 }
 
 const isWithin = (path: readonly string[], outer: readonly string[]): boolean =>

@@ -12,10 +12,31 @@ import {
   type YAMLSeq,
 } from 'yaml'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
+import { type FoldedText, LARGE } from './fold.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
+import { foldSections, partialValue, type Section } from './sections.js'
 
-/** Parses YAML with one document. Collections on the path of a change must be in block style. */
+/**
+ * Parses YAML with one document. Collections on the path of a change must be in block style. A large text is
+ * parsed in part.
+ */
 export const parseYaml: ParseText = text => {
+  const sections = text.length > LARGE ? sectionsIn(text) : undefined
+  if (sections === undefined) return parseAll(text)
+  const fold = (paths: readonly (readonly string[])[]): FoldedText =>
+    foldSections(
+      text,
+      sections,
+      paths.map(([name]) => name),
+      name => `${name}: 0`,
+    )
+  let all: ReturnType<ParseText> | undefined
+  const whole = (): ReturnType<ParseText> => (all ??= parseAll(text))
+  const value = partialValue(parseAll, text, sections)
+  return { value, splices: change => whole().splices(change), fold }
+}
+
+const parseAll: ParseText = text => {
   // The parser's own check for repeated keys is quadratic.
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [error] = document.errors
@@ -23,7 +44,50 @@ export const parseYaml: ParseText = text => {
   if (error !== undefined)
     throw new EditError(WORDS[error.code] ?? 'this is not YAML', lineNumber(text, error.pos[0]))
   visit(document, { Map: (_, map) => checkKeys(text, map as YAMLMap<Node>) })
-  return { value: document.toJS() as unknown, splices: change => splicesIn(text, document.contents, change) }
+  return { value: valueOf(document), splices: change => splicesIn(text, document.contents, change) }
+}
+
+const valueOf = (document: Document): unknown => {
+  try {
+    return document.toJS() as unknown
+  } catch (thrown) {
+    if (!(thrown instanceof ReferenceError)) throw thrown
+    throw new EditError('an alias refers to no anchor, or there are too many aliases')
+  }
+}
+
+const TOP_KEY = /(?:([A-Za-z_][\w.-]*)|"([^"\\\n]*)"|'([^'\n]*)'):(?=\s|$)/y
+
+/**
+ * Returns the sections of a map in block style, whose keys are the only text at the start of lines; undefined
+ * for other texts.
+ */
+const sectionsIn = (text: string): readonly Section[] | undefined => {
+  const keys = new Map<string, number>()
+  for (const { index } of text.matchAll(/^(?![ \t\r\n#]|- |$)/gm)) {
+    if (keys.size === 0 && text.startsWith('---', index)) continue
+    TOP_KEY.lastIndex = index
+    const key = TOP_KEY.exec(text)
+    const name = key?.[1] ?? key?.[2] ?? key?.[3]
+    if (name === undefined || keys.has(name)) return undefined
+    keys.set(name, index)
+  }
+  const starts = [...keys.values()]
+  return [...keys].map(([name, start], n) => {
+    const end = starts[n + 1] ?? text.length
+    return { name, start, close: closeOf(text, end), end }
+  })
+}
+
+/** Returns the end of the last line before an offset that is neither blank nor a comment. */
+const closeOf = (text: string, offset: number): number => {
+  let end = offset
+  for (;;) {
+    const start = lineStart(text, end)
+    const line = text.slice(start, end)
+    if (!line.startsWith('#') && line.trim() !== '') return start + line.trimEnd().length
+    end = start - 1
+  }
 }
 
 const WORDS: Readonly<Partial<Record<string, string>>> = { MULTIPLE_DOCS: 'a second document begins here' }

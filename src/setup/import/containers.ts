@@ -12,6 +12,9 @@ export interface Found {
 
 const KEYS = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 'extensions'] as const
 
+/** Returns whether files of clients may hold servers under this key. */
+export const isContainer = (name: string): boolean => KEYS.some(key => key === name)
+
 const REACH = ['command', 'cmd', 'url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'tcp', 'transport'] as const
 
 const isServer = (value: unknown): value is ContainerMembers =>

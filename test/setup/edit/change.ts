@@ -344,3 +344,94 @@ t.test('a large file is edited like a small one, in little time', t => {
   t.throws(() => edit(parseJsonc, twice, changes), { message: /second time/ })
   t.end()
 })
+
+/** Texts before and after a file's own text. */
+const fillers = (syntax: string, count: number): readonly (readonly [before: string, after: string])[] => {
+  const lines = (text: (at: number) => string): string =>
+    Array.from({ length: count }, (_, at) => text(at)).join('')
+  if (syntax === 'jsonc')
+    return [[`{ "filler": [\n${lines(at => `  { "a": "${at} // } ,]", }, // "x\n`)}], /* , */\n`, '']]
+  if (syntax === 'toml') {
+    const tables = lines(at => `# [no]\n[filler."a.${at}"]\nx = """\n[no]\n# no""" # no\n\n`)
+    return [
+      ['', `\n${tables}`],
+      ['', `\n[[filler]]\nl = [\n[1],\n]\n${lines(at => `[[filler]] # ${at}\nx = 'y"'\n`)}`],
+    ]
+  }
+  const map = lines(at => `  a${at}: "b: c" # d\n`)
+  return [
+    [`filler: # e\n${map}  z: |\n    mcpServers:\n\n# f\n`, ''],
+    ['', `\n"filler":\n${map}\n`],
+    [`---\nfiller:\n${lines(at => `- ${at}\n`)}\n`, `\n'more':\n${map}# end`],
+  ]
+}
+
+t.test('the parts of a large file that no change touches are not parsed, and stay', t => {
+  const all = [
+    ['jsonc', parseJsonc, JSONC, ENTRY],
+    ['toml', parseToml, [...TOML, ...BELOW], ENTRY],
+    ['yaml', parseYaml, YAML, { name: 'us', ...ENTRY }],
+  ] as const
+  for (const [syntax, parse, rows, entry] of all) {
+    const short = fillers(syntax, 1)
+    for (const [n, [before, after]] of fillers(syntax, 20_000).entries()) {
+      const [less, rest] = short[n] ?? ['', '']
+      for (const [what, own] of rows) {
+        // A new member would be next to the filler.
+        if (own === '' || own === '# x') continue
+        const body = syntax === 'jsonc' ? own.replace(/^\uFEFF?\{/, '') : own
+        const text = before + body + after
+        const changes = [put(S, entry), take(S)]
+        const edited = edit(parse, text, changes)
+        const shorter = edited.replace(before, () => less).replace(after, () => rest)
+        t.ok(text.length > 256 * 1024, 'large')
+        t.equal(shorter, edit(parse, less + body + rest, changes), `${syntax}, filler ${n}: ${what}`)
+      }
+    }
+  }
+  t.end()
+})
+
+t.test('a large file of any syntax is edited in little time', t => {
+  const text = 'text '.repeat(20)
+  const numbers = Array.from({ length: 60_000 }, (_, at) => at)
+  const files: readonly (readonly [ParseText, string])[] = [
+    [
+      parseJsonc,
+      `{ // mine\n${numbers.map(at => `"p${at}": { "a": "${text}" }, // c\n`).join('')}"mcpServers": {} }`,
+    ],
+    [parseToml, `[mcpServers.db]\nx = 1\n${numbers.map(at => `[p."${at}"]\na = "${text}"\n`).join('')}`],
+    [parseYaml, `mcpServers:\n  db: {}\np:\n${numbers.map(at => `  p${at}:\n    a: ${text}\n`).join('')}`],
+  ]
+  for (const [parse, large] of files) {
+    const began = process.cpuUsage()
+    const edited = edit(parse, large, [put(S), put(S, NESTED), put(S)])
+    const { user } = process.cpuUsage(began)
+    t.ok(user < 3e6, `${user} µs`)
+    const back = edit(parse, edited, [take(S, 'us')])
+    t.ok(parse === parseJsonc || back.trimEnd() === large.trimEnd())
+  }
+  t.end()
+})
+
+t.test('an error in a large file is reported with its line', t => {
+  const map = Array.from({ length: 20_000 }, (_, at) => `  a${at}: "b: c" # d\n`).join('')
+  const line = 20_005
+  const rows: readonly (readonly [ParseText, string])[] = [
+    [parseYaml, `x:\n${map}\nmcpServers:\n  db: "x\n`],
+    [parseYaml, `x:\n${map}\na:\n  - &b c\nmcpServers: [*b]\n`],
+    [parseToml, `${map.replace(/.+/g, '# c')}a.1 = 1\n[b]\n[b.c]\nd = 1\n[b.c]\n`],
+    [parseToml, `${map.replace(/.+/g, '# c')}a.1 = 1\n\n\n\nmcpServers = 1\n`],
+    [parseJsonc, `{\n${map.replace(/.+/g, '// c')}\n\n\n"mcpServers": 1 }\n`],
+  ]
+  for (const [parse, text] of rows) {
+    try {
+      edit(parse, text, [put(S)])
+      t.fail(text.slice(-40))
+    } catch (thrown) {
+      t.ok(thrown instanceof EditError)
+      t.match(thrown, { line }, text.slice(-40))
+    }
+  }
+  t.end()
+})
