@@ -8,7 +8,7 @@ import { build } from 'esbuild'
 export const root = fileURLToPath(new URL('..', import.meta.url))
 /** Rooms whose tests start no programs. */
 const PURE = (
-  'kernel problems wire model search rpc eras peers catalog mux ' +
+  'kernel diagnostics wire model search rpc eras peers catalog mux ' +
   'config setup doctor auth state telemetry control shim app ui'
 ).split(' ')
 /** What `npm test` runs. */

@@ -11,7 +11,9 @@ export async function loadConfig(file: string, env: Environment): Promise<Loaded
   return 'text' in read ? parseConfig(read.text, file, env) : read.unusable
 }
 
-export type ConfigText = { readonly text: string } | { readonly unusable: Loaded }
+export type ConfigText =
+  | { readonly text: string }
+  | { readonly unusable: Loaded; readonly isMissing: boolean }
 
 /** Reads the text of a file. Never rejects. `isAgain` refuses pipes, which can be read only once. */
 export async function readConfigText(file: string, isAgain = false): Promise<ConfigText> {
@@ -22,7 +24,7 @@ export async function readConfigText(file: string, isAgain = false): Promise<Con
     const text = decode(await readFile(file))
     return text === undefined ? unusable(file, NOT_UTF8) : { text }
   } catch (thrown) {
-    return unusable(file, wordsFor(thrown))
+    return unusable(file, wordsFor(thrown), systemCode(thrown) === 'ENOENT')
   }
 }
 
@@ -69,7 +71,8 @@ const decode = (bytes: Buffer): string | undefined => {
   }
 }
 
-const unusable = (file: string, words: Words): ConfigText => ({
+const unusable = (file: string, words: Words, isMissing = false): ConfigText => ({
+  isMissing,
   unusable: {
     config: undefined,
     isUnreadable: true,

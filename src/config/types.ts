@@ -1,5 +1,5 @@
+import type { ProblemId } from '../diagnostics/causes.js'
 import type { Limits } from '../kernel/limits.js'
-import type { ProblemId } from '../problems/table.js'
 import type { PlainSettings } from './schema/settings.generated.js'
 
 /** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
@@ -383,9 +383,20 @@ export interface ProxyConfig extends ProxySettings {
 }
 
 /** An error or warning about a file. Never holds an expanded value. */
+/** The facts of a numbered problem. */
+export interface ProblemFacts {
+  /** The variable that is not set. */
+  readonly variable?: string
+  /** The file that cannot be read, and the reason. */
+  readonly path?: string
+  readonly why?: string
+}
+
 export interface Problem {
   /** As in `Words`. */
   readonly id?: ProblemId
+  /** As in `Words`. */
+  readonly facts?: ProblemFacts
   readonly severity: 'error' | 'warning'
   readonly file: string
   /** From 1; 0 for a problem of the whole file. */

@@ -1,4 +1,4 @@
-import type { ProblemId } from '../problems/table.js'
+import type { ProblemId } from '../diagnostics/causes.js'
 import * as clients from './checks/clients.js'
 import * as config from './checks/configuration.js'
 import * as daemon from './checks/daemon.js'

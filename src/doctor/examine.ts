@@ -1,5 +1,4 @@
-import type { ProblemId } from '../problems/table.js'
-import { PROBLEMS } from '../problems/table.js'
+import { type ProblemId, rowOf } from '../diagnostics/causes.js'
 import { CHECKS, type Check } from './checks.js'
 import type { Facts } from './facts.js'
 import type { Finding } from './finding.js'
@@ -113,7 +112,7 @@ export const documentOf = (
   copies,
   checks: all.flatMap(({ id, findings, ms }): object[] =>
     findings.length === 0
-      ? [{ id, level: 'ok', subject: '', message: PROBLEMS[id].about, fix: '', fixable: false, ms }]
+      ? [{ id, level: 'ok', subject: '', message: rowOf(id).about ?? '', fix: '', fixable: false, ms }]
       : findings.map(({ level, subject, message, why, fix, autoFix }) => ({
           id,
           level,

@@ -1,5 +1,7 @@
 import type { Loaded } from '../config/types.js'
+import type { Cause } from '../diagnostics/explain.js'
 import type { ImportedEntry } from '../setup/import/normalise.js'
+import type { CheckCode } from './finding.js'
 
 /** This installation, and other programs with its name. */
 export interface InstallationFacts {
@@ -35,6 +37,7 @@ export interface FileFacts {
   readonly file: string
   /** The reason it cannot be read; undefined if it can be. */
   readonly why: string | undefined
+  readonly isMissing?: boolean
 }
 
 export interface ConfigFacts {
@@ -226,7 +229,12 @@ export interface Probe {
   /** The first line of stdout that is not a JSON-RPC message. */
   readonly noise: string | undefined
   /** Items of its lists that were repaired or left out. */
-  readonly repairs: readonly { readonly item: string; readonly words: string }[]
+  readonly repairs: readonly {
+    readonly item: string
+    readonly words: string
+    /** Absent in older daemons. */
+    readonly isLeftOut?: boolean
+  }[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
   /** For an unreachable remote server: the result of a direct request. */
@@ -235,9 +243,8 @@ export interface Probe {
 
 export interface AddressFacts {
   readonly status: number | undefined
-  /** The problem. */
-  readonly why: string | undefined
-  readonly fix: string | undefined
+  /** Undefined if it answers. */
+  readonly cause: Cause<Extract<CheckCode, `D035${string}`>> | undefined
 }
 
 export interface ProbedTool {

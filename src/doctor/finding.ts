@@ -1,10 +1,5 @@
-import {
-  type NumberedProblem,
-  type ProblemInstead,
-  type ProblemValues,
-  problem,
-} from '../problems/problem.js'
-import type { ProblemId } from '../problems/table.js'
+import type { CauseCode, ProblemId } from '../diagnostics/causes.js'
+import { type Cause, type CauseFacts, cause, type Explained, explain } from '../diagnostics/explain.js'
 
 /** The automatic fix for a finding. */
 export type AutoFix =
@@ -19,21 +14,30 @@ export type AutoFix =
   | { readonly is: 'service' }
   | { readonly is: 'accept-tools' }
 
-/** A problem and its subject. */
-export interface Finding extends NumberedProblem {
-  /** A server, client, file or the like; empty if the message suffices. */
-  readonly subject: string
+/** A code of a check: a number, or one of its cases. */
+export type CheckCode = Extract<CauseCode, ProblemId | `${ProblemId}.${string}`>
+
+/** A problem that a check found. */
+export interface Finding extends Explained {
+  readonly id: ProblemId
   readonly autoFix: AutoFix | undefined
 }
 
-interface More extends ProblemInstead {
+interface More {
+  /** A server, client, file or the like; empty if the message suffices. */
   readonly subject?: string
   readonly autoFix?: AutoFix | undefined
 }
 
-/** Returns a finding with the texts of the table. */
-export const finding = <Id extends ProblemId>(
-  id: Id,
-  values: ProblemValues<Id>,
-  { subject = '', autoFix, ...instead }: More = {},
-): Finding => ({ ...problem(id, values, instead), subject, autoFix })
+/** Returns a finding with the texts of its cause. */
+export const finding = <Code extends CheckCode>(
+  code: Code,
+  facts: CauseFacts<Code>,
+  { subject = '', autoFix }: More = {},
+): Finding => findingOf(cause<CheckCode>(code, facts as CauseFacts<CheckCode>, subject), autoFix)
+
+/** Returns a finding for a cause. */
+export const findingOf = (found: Cause<CheckCode>, autoFix?: AutoFix): Finding => {
+  const { id = 'D011', ...explained } = explain(found)
+  return { ...explained, id, autoFix }
+}

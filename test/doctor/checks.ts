@@ -1,5 +1,7 @@
 import t from 'tap'
 import { parseConfig } from '../../src/config/parse.js'
+import { PROBLEM_IDS, type ProblemId } from '../../src/diagnostics/causes.js'
+import { cause } from '../../src/diagnostics/explain.js'
 import { lookAtRepeated } from '../../src/doctor/checks/clients.js'
 import { lookAtTwins } from '../../src/doctor/checks/configuration.js'
 import { lookAtPrograms } from '../../src/doctor/checks/servers.js'
@@ -12,7 +14,6 @@ import type {
   Probe,
   ProbedTool,
 } from '../../src/doctor/facts.js'
-import { PROBLEMS, type ProblemId } from '../../src/problems/table.js'
 import type { ImportedEntry } from '../../src/setup/import/normalise.js'
 
 /** A configuration as the file has it; `more` are settings. */
@@ -206,7 +207,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
   ],
   D010: [
     [
-      { file: { file: '/c/mcp.json', why: 'there is no such file' } },
+      { file: { file: '/c/mcp.json', why: 'there is no such file', isMissing: true } },
       { level: 'error', fix: 'mcp-proxy init' },
     ],
     [{ file: { file: '/c/mcp.json', why: 'the file may not be read' } }, { fix: /correct the file/ }],
@@ -351,7 +352,10 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       probed({
         transport: 'http',
         state: 'failed',
-        address: { status: 404, why: 'it answers 404 there', fix: 'write "url": "http://a/mcp"' },
+        address: {
+          status: 404,
+          cause: cause('D035.path', { server: 'git', status: 404, url: 'http://a/mcp' }, 'git'),
+        },
       }),
       { why: 'it answers 404 there', fix: /"http:\/\/a\/mcp"/ },
     ],
@@ -366,7 +370,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
         ...probed({
           transport: 'http',
           state: 'failed',
-          address: { status: 403, why: undefined, fix: undefined },
+          address: { status: 403, cause: undefined },
         }),
         config: config({ git: { url: 'https://a/mcp', headers: { Authorization: 'Bearer ${TOKEN}' } } }),
       },
@@ -584,7 +588,10 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       probed({ repairs: [{ item: 'a', words: 'removed description: it was null' }] }),
       { fix: /has repaired it/ },
     ],
-    [probed({ repairs: [{ item: 'a', words: 'left out: its name is not a string' }] }), { fix: /author/ }],
+    [
+      probed({ repairs: [{ item: 'a', words: 'left out: its name is not a string', isLeftOut: true }] }),
+      { fix: /author/ },
+    ],
   ],
   D062: [
     [
@@ -676,7 +683,7 @@ t.test('of a client with a view, or one that searches, only what it is shown is 
 })
 
 t.test('there is a check for every number', async t => {
-  t.same(Object.keys(PROVOKED), Object.keys(PROBLEMS))
+  t.same(Object.keys(PROVOKED), PROBLEM_IDS)
 })
 
 t.test('what cannot be known is not looked at, and offline nothing is started', async t => {
@@ -713,11 +720,11 @@ t.test('the document names every check once where all is well, and each finding 
   t.match(well, {
     version: 1,
     ok: true,
-    counts: { ok: Object.keys(PROBLEMS).length, note: 0, warn: 0, error: 0 },
+    counts: { ok: PROBLEM_IDS.length, note: 0, warn: 0, error: 0 },
   })
   t.same(
     checks.map(({ id }) => id),
-    Object.keys(PROBLEMS),
+    PROBLEM_IDS,
   )
   t.ok(checks.every(({ level }) => level === 'ok'))
   const bad = documentOf(

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { PROBLEMS } from '../../src/problems/table.js'
+import { CAUSES, type CauseCode, rowOf } from '../../src/diagnostics/causes.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -21,7 +21,12 @@ const commandsIn = (text: string): readonly string[] =>
 
 /** Returns the commands that the table of problems suggests. */
 export const suggestedByProblems = (): ReadonlySet<string> =>
-  new Set(Object.values(PROBLEMS).flatMap(({ fix }) => commandsIn(fix)))
+  new Set(
+    Object.keys(CAUSES).flatMap(code => {
+      const { fix = '', command = '' } = rowOf(code as CauseCode)
+      return commandsIn(`${fix}\n${command}`.replaceAll(/\{'(\w+)'\}/g, '{$1}'))
+    }),
+  )
 
 const SUGGESTED =
   /(?:fix|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g

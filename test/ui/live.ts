@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ProblemId } from '../../src/problems/table.js'
+import type { ProblemId } from '../../src/diagnostics/causes.js'
 import { createReader, type StreamEvent } from '../../src/ui/live/events.js'
 import { retryMs } from '../../src/ui/live/live.js'
 import { newsBetween } from '../../src/ui/live/news.js'

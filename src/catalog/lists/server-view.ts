@@ -114,7 +114,7 @@ export class ServerView {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
       const own = textMember(raw, LISTS[list].identity)
-      this.#note(list, own ?? 'an item', `left out: ${repaired.dropped}`)
+      this.#note(list, own ?? 'an item', `left out: ${repaired.dropped}`, { leftOut: true })
       return 'broken'
     }
     const { item, own, notes } = repaired
@@ -149,12 +149,12 @@ export class ServerView {
   }
 
   /** Logs a note about an item once, not on every reading. Returns whether it was new. */
-  #note(list: ListName, item: string, words: string): boolean {
+  #note(list: ListName, item: string, words: string, more: object = {}): boolean {
     const shown = sanitizeLine(item, SHOWN_BYTES)
     const key = `${list} ${shown} ${words}`
     if (this.#noted.has(key) || this.#noted.size > 1000) return false
     this.#noted.add(key)
-    this.#log.warn({ server: this.server.name, list, item: shown }, words)
+    this.#log.warn({ server: this.server.name, list, item: shown, ...more }, words)
     return true
   }
 }

@@ -1,9 +1,13 @@
 import { connect } from 'node:net'
+import type { CauseCode } from '../../diagnostics/causes.js'
+import { cause } from '../../diagnostics/explain.js'
 import type { AddressFacts } from '../../doctor/facts.js'
 import { systemCode } from '../../kernel/faults.js'
 
 const CONNECT_MS = 2000
 const ASK_MS = 5000
+/** Stands in for an error code if no answer comes in time. */
+const LATE = 'timeout'
 
 /** Returns whether an address accepts connections. Never rejects. */
 export const isListening = (url: string): Promise<boolean> =>
@@ -22,41 +26,40 @@ export const isListening = (url: string): Promise<boolean> =>
     socket.once('connect', () => settle(true)).once('error', () => settle(false))
   })
 
-const CA = 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem mcp-proxy daemon restart'
+type AddressCode = Extract<CauseCode, `D035.${string}`>
 
-const CODES: Readonly<Partial<Record<string, readonly [why: string, fix: string]>>> = {
-  ENOTFOUND: ['its name is not known to DNS', 'check the host in its "url"'],
-  EAI_AGAIN: ['DNS does not answer', 'check the network, or a VPN that it needs'],
-  ECONNREFUSED: ['nothing listens there', 'start the server, or check the port in its "url"'],
-  ECONNRESET: ['it hung up', 'check whether it wants https instead of http'],
-  EHOSTUNREACH: ['there is no route to it', 'check the network, or a VPN that it needs'],
-  ENETUNREACH: ['there is no route to it', 'check the network, or a VPN that it needs'],
-  CERT_HAS_EXPIRED: ['its certificate has expired', 'contact its operator'],
-  DEPTH_ZERO_SELF_SIGNED_CERT: ['its certificate is self-signed', CA],
-  SELF_SIGNED_CERT_IN_CHAIN: ['its certificate is signed by an unknown authority', CA],
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['its certificate cannot be verified', CA],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['its certificate cannot be verified', CA],
-  ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another host', 'check the host in its "url"'],
-  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'write http instead of https into its "url"'],
+const CODES: Readonly<Partial<Record<string, AddressCode>>> = {
+  ENOTFOUND: 'D035.unknown-host',
+  EAI_AGAIN: 'D035.no-dns',
+  ECONNREFUSED: 'D035.no-listener',
+  ECONNRESET: 'D035.reset',
+  EHOSTUNREACH: 'D035.no-route',
+  ENETUNREACH: 'D035.no-route',
+  CERT_HAS_EXPIRED: 'D035.expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'D035.self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'D035.unknown-authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'D035.unverified',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'D035.unverified',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'D035.other-host',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'D035.no-tls',
+  [LATE]: 'D035.silent',
 }
 
-/** Requests an address directly to find why its server is unreachable. Never rejects. */
-export const askAddress = async (url: string): Promise<AddressFacts> => {
-  const found = await statusOf(url)
-  if (typeof found !== 'number') {
-    const [why, fix] = CODES[found] ?? [
-      found === 'timeout' ? 'it does not answer' : `it fails with ${found}`,
-      undefined,
-    ]
-    return { status: undefined, why, fix }
+/** Requests the address of a server directly to find why it is unreachable. Never rejects. */
+export const askAddress = async (server: string, address: string): Promise<AddressFacts> => {
+  const found = await statusOf(address)
+  const status = typeof found === 'number' ? found : undefined
+  const because = (code: AddressCode, url = address): AddressFacts => {
+    const facts = { server, url, status: status ?? 0, reason: found }
+    return { status, cause: cause(code, facts, server) }
   }
-  if (found === 404 || found === 405) {
-    const other = await otherPath(url)
-    if (other !== undefined)
-      return { status: found, why: `it answers ${found} there`, fix: `write "url": "${other}"` }
+  if (status === undefined) return because(CODES[found] ?? 'D035.failing')
+  if (status === 404 || status === 405) {
+    const other = await otherPath(address)
+    if (other !== undefined) return because('D035.path', other)
   }
-  if (found >= 500) return { status: found, why: `it answers ${found}`, fix: 'contact its operator' }
-  return { status: found, why: found < 400 ? undefined : `it answers ${found}`, fix: undefined }
+  if (status >= 500) return because('D035.broken')
+  return status < 400 ? { status, cause: undefined } : because('D035.refused')
 }
 
 /** Returns the HTTP status of `initialize`, or an error code. */
@@ -74,7 +77,7 @@ const statusOf = async (url: string): Promise<number | string> => {
     return statusCode
   } catch (thrown) {
     if (!(thrown instanceof Error)) return 'an unknown error'
-    if (thrown.name === 'TimeoutError') return 'timeout'
+    if (thrown.name === 'TimeoutError') return LATE
     return systemCode(thrown) ?? thrown.message
   }
 }

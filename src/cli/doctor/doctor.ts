@@ -1,6 +1,6 @@
 import { suggest } from '../../config/schema/suggest.js'
+import { PROBLEM_IDS } from '../../diagnostics/causes.js'
 import type { Counts, Examined, Gather } from '../../doctor/examine.js'
-import { PROBLEMS } from '../../problems/table.js'
 import { isInteractive } from '../shared/output/ask.js'
 import { print, printText, say } from '../shared/output/output.js'
 import {
@@ -71,10 +71,9 @@ const readWish = ({ only = '', timeout, fix, yes }: Args): Wish => {
     .split(',')
     .map(each => each.trim().toUpperCase())
     .filter(each => each !== '')
-  const ids = Object.keys(PROBLEMS)
-  const unknown = starts.find(start => !ids.some(id => id.startsWith(start)))
+  const unknown = starts.find(start => !PROBLEM_IDS.some(id => id.startsWith(start)))
   if (unknown !== undefined) {
-    const meant = suggest(unknown, ids)
+    const meant = suggest(unknown, PROBLEM_IDS)
     const fix = meant === undefined ? 'docs/doctor.md lists all' : `did you mean ${meant}?`
     throw new CliError(EXIT.usage, `no check has the number ${unknown}`, { fix })
   }

@@ -1,10 +1,9 @@
 import { chmodSync, rmSync } from 'node:fs'
+import { rowOf } from '../../diagnostics/causes.js'
 import type { Examined, Gather } from '../../doctor/examine.js'
 import { worstFirst } from '../../doctor/examine.js'
 import type { AutoFix, Finding } from '../../doctor/finding.js'
 import { mask } from '../../kernel/secrets/mask.js'
-import type { ProblemRow } from '../../problems/row.js'
-import { PROBLEMS } from '../../problems/table.js'
 import type { PlannedInstall } from '../../setup/install/install.js'
 import { SetupError } from '../../setup/setup-error.js'
 import { confirm } from '../shared/output/ask.js'
@@ -49,10 +48,9 @@ const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Er
 const fixOne = async ({ id, message }: Finding, autoFix: AutoFix, options: FixOptions): Promise<boolean> => {
   const { lines, carryOut } = await planOf(autoFix, options)
   if (lines.length === 0) return false
-  const row: ProblemRow = PROBLEMS[id]
   say(mask(`${id}: ${message}`))
   for (const line of lines) say(`  ${line}`)
-  if (options.isAsking && !(await confirm(`  ${row.autoFix ?? 'fixes it'}: do it?`))) return false
+  if (options.isAsking && !(await confirm(`  ${rowOf(id).autoFix ?? 'fixes it'}: do it?`))) return false
   await carryOut()
   return true
 }

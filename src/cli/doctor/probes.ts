@@ -71,7 +71,7 @@ export const readProbes = async (
       const isAsked = probe.state !== 'ready' && url !== undefined && /^https?:/.test(url)
       return {
         ...probe,
-        address: isAsked ? await askAddress(url) : undefined,
+        address: isAsked ? await askAddress(probe.server, url) : undefined,
         tools: probe.tools.map(tool => ({ ...tool, seen: at(at(seen, probe.server) ?? {}, tool.name) })),
       }
     }),

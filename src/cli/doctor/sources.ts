@@ -37,7 +37,8 @@ export const sourcesOf = (options: DoctorSourceOptions): FactSources => {
     file: async () => {
       const { readConfigText } = await import('../../config/load.js')
       const read = await readConfigText(file)
-      return { file, why: 'text' in read ? undefined : read.unusable.problems[0]?.message }
+      if ('text' in read) return { file, why: undefined }
+      return { file, why: read.unusable.problems[0]?.message, isMissing: read.isMissing }
     },
     config: configured,
     shell: async () => await (await machine()).readShell(await configured()),

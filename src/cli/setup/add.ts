@@ -272,19 +272,21 @@ const checked = async (
   throw await notStarted(status, config)
 }
 
-/** Fixes for a server that is not configured yet: it has no log and cannot be signed in to. */
-const NEW_FIXES: Readonly<Partial<Record<string, string>>> = {
-  D031: 'run its command by hand',
-  D036: 'give --header "Authorization: Bearer …", or --no-check and then: mcp-proxy auth login NAME',
+/** Causes of a server that is not configured yet: it has no log and cannot be signed in to. */
+const AS_NEW: Readonly<Partial<Record<string, 'D031.new' | 'D036.new'>>> = {
+  D031: 'D031.new',
+  D036: 'D036.new',
 }
 
 const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
-  const [{ troubleOf }, { mask }] = await Promise.all([
+  const [{ troubleOf }, { mask }, { rowOf }] = await Promise.all([
     import('./first-start.js'),
     import('../../kernel/secrets/mask.js'),
+    import('../../diagnostics/causes.js'),
   ])
-  const { id, message, why, fix } = troubleOf(status, servers[0])
+  const { code, id, message, why, fix } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)
   const still = 'nothing was written: it did not start; --no-check writes it anyway'
-  return new CliError(EXIT.failure, what, { why: still, fix: NEW_FIXES[id] ?? fix })
+  const asNew = AS_NEW[code]
+  return new CliError(EXIT.failure, what, { why: still, fix: asNew === undefined ? fix : rowOf(asNew).fix })
 }

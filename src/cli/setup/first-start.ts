@@ -1,10 +1,10 @@
 import { platform } from 'node:process'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
-import { howToGet } from '../../doctor/checks/servers.js'
+import { cause, type Explained, explain } from '../../diagnostics/explain.js'
+import { missingProgram } from '../../doctor/checks/servers.js'
 import { errorLines } from '../../kernel/error-lines.js'
 import { Fault } from '../../kernel/faults.js'
 import { mask } from '../../kernel/secrets/mask.js'
-import { type NumberedProblem, problem } from '../../problems/problem.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { inProcess } from '../shared/in-process.js'
 import { mark } from '../shared/output/look.js'
@@ -103,7 +103,7 @@ export const verdictOn =
   }
 
 /** Formats a problem as one line. */
-export const problemWords = ({ id, message, why, fix }: NumberedProblem): string =>
+export const problemWords = ({ id, message, why, fix }: Explained): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
 const LAST_LINES = 5
@@ -112,13 +112,13 @@ const LAST_LINES = 5
 export const troubleOf = (
   { name: server, doctor, transport, why: reason = 'no answer in time', stderr = [] }: ServerStatus,
   config?: ServerConfig,
-) => {
+): Explained => {
   const said = errorLines(stderr, LAST_LINES)
   const why = said.length === 0 ? reason : `${reason}; it last wrote: ${said.join(' | ')}`
-  if (doctor === 'D036') return problem('D036', { server })
+  if (doctor === 'D036') return explain(cause('D036', { server }, server))
   if (config?.transport.kind === 'stdio' && doctor === 'D030') {
     const { command } = config.transport
-    return problem('D030', { server, command }, { fix: howToGet(command, platform) })
+    return missingProgram({ command, server }, platform)
   }
-  return problem(transport === 'stdio' ? 'D031' : 'D035', { server }, { why })
+  return explain(cause(transport === 'stdio' ? 'D031' : 'D035', { server, why }, server))
 }

@@ -1,4 +1,4 @@
-import { problem } from '../../problems/problem.js'
+import { cause, explain } from '../../diagnostics/explain.js'
 import type { Plan, Planned } from '../../setup/import/plan.js'
 import { projectWords } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
@@ -47,7 +47,7 @@ export const sayCaps = async (
     if (tools <= cap || mode === 'search') continue
     const instead = `${client} accepts ${cap} tools and you have ${tools}, so it sees search tools (find_tools) instead`
     if (mode === 'auto') say(wrappedText(instead))
-    else say(wrappedText(`! ${problemWords(problem('D056', { count: tools, client, cap }))}`))
+    else say(wrappedText(`! ${problemWords(explain(cause('D056', { count: tools, client, cap })))}`))
   }
 }
 

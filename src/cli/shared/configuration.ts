@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { formatProblem } from '../../config/file/problem.js'
 import type { Loaded, ProxyConfig } from '../../config/types.js'
 import type { ProxyEnvironment } from '../../control/environment/environment.js'
-import { problem } from '../../problems/problem.js'
+import { cause } from '../../diagnostics/explain.js'
 import { defaultConfigFile } from '../../shim/default-config-file.js'
 import { say } from './output/output.js'
 import { setupMachine } from './setup-files.js'
-import { CliError, EXIT, problemError } from './verb.js'
+import { CliError, causeError, EXIT } from './verb.js'
 
 /** Returns the file named by the flag or the environment, or the user's own file. The file may be missing. */
 export const configTarget = (flag: string | undefined): string =>
@@ -18,7 +18,7 @@ export const configFile = (flag: string | undefined): string => {
   const isNamed = (named(flag) ?? named(process.env['MCP_PROXY_CONFIG'])) !== undefined
   if (isNamed || existsSync(file)) return file
   const why = `${file} does not exist, and neither --config nor MCP_PROXY_CONFIG names another`
-  throw problemError(EXIT.configuration, problem('D010', { file }, { why }))
+  throw causeError(EXIT.configuration, cause('D010', { file, why }))
 }
 
 const named = (path: string | undefined): string | undefined => (path === '' ? undefined : path)

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { occupantOf } from '../../control/daemon/daemon-lock.js'
+import { cause } from '../../diagnostics/explain.js'
 import { Fault } from '../../kernel/faults.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
-import { problem } from '../../problems/problem.js'
 import { Connector, NoDaemon } from '../../shim/connector.js'
 import { placeId, placeOf, type RuntimePaths, thisMachine } from '../../shim/place.js'
 import type { InstanceRecord } from '../../state/instance.js'
@@ -14,7 +14,7 @@ import { runningProxies } from '../../state/processes/orphans.js'
 import { configFile, configTarget, loadFile, readUsable } from './configuration.js'
 import { say } from './output/output.js'
 import { runsWith } from './running.js'
-import { CliError, EXIT, problemError } from './verb.js'
+import { CliError, causeError, EXIT } from './verb.js'
 
 /** A daemon's configuration and runtime paths. */
 export interface DaemonPlace {
@@ -39,7 +39,7 @@ export const daemonPlace = (flag: string | undefined): DaemonPlace => {
 }
 
 const noConfiguration = (file: string): CliError =>
-  problemError(EXIT.configuration, problem('D010', { file }, { why: 'no such file' }))
+  causeError(EXIT.configuration, cause('D010', { file, why: 'no such file' }))
 
 const placeFor = (file: string): DaemonPlace => {
   const machine = thisMachine()

@@ -1,6 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
 import type { LogLevel } from '../../config/types.js'
-import type { problem } from '../../problems/problem.js'
+import { type Cause, explain } from '../../diagnostics/explain.js'
 
 export type Flags = Readonly<Record<string, Options>>
 
@@ -73,9 +73,14 @@ export class CliError extends Error {
   }
 }
 
-/** Returns a CliError for a numbered problem (docs/doctor.md). */
-export const problemError = (code: number, { id, message, why, fix }: ReturnType<typeof problem>): CliError =>
-  new CliError(code, `${id}: ${message}`, { why, fix })
+/** Returns a CliError for a cause. */
+export const causeError = (code: number, found: Cause): CliError => {
+  const { id, message, why, fix } = explain(found)
+  return new CliError(code, id === undefined ? message : `${id}: ${message}`, {
+    why,
+    fix: fix === '' ? undefined : fix,
+  })
+}
 
 export const textOption = (describe: string) =>
   ({ type: 'string', requiresArg: true, describe }) as const satisfies Options

@@ -1,4 +1,4 @@
-import type { Cause, Why } from '../../control/api/why.js'
+import type { Reason, Why } from '../../control/api/why.js'
 import { visibleText } from '../../kernel/secrets/plain-text.js'
 import { numbered, print, printText, say } from '../shared/output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../shared/running.js'
@@ -75,7 +75,7 @@ const rowsOf = (found: Why): readonly string[] => {
   return [headOf(found), ...rows]
 }
 
-const placeOf = ({ file, line, column }: Cause): string =>
+const placeOf = ({ file, line, column }: Reason): string =>
   file === undefined || line === undefined ? '' : ` (${file}:${line}:${column ?? 1})`
 
 const errorRows = (error: NonNullable<Why['error']>): readonly string[] => {

@@ -1,10 +1,12 @@
-import type { ProblemId } from '../../problems/table.js'
-import type { Problem } from '../types.js'
+import type { ProblemId } from '../../diagnostics/causes.js'
+import type { Problem, ProblemFacts } from '../types.js'
 import type { Spot, TreeItem } from './tree.js'
 
 export interface Words {
   /** The problem number; D011 if absent. */
   readonly id?: ProblemId
+  /** The facts of D020 and D023. */
+  readonly facts?: ProblemFacts
   readonly message: string
   readonly fix: string
 }

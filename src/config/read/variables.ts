@@ -156,6 +156,7 @@ const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
 
 const waitWords = (name: string): Words => ({
   id: 'D020',
+  facts: { variable: name },
   message: `the variable ${name} is not set, and the server waits for it`,
   fix: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
 })
@@ -170,12 +171,14 @@ const wordsFor = (fault: ExpansionFault): Words => {
   if (fault.is === 'unread') {
     return {
       id: 'D023',
+      facts: { path: fault.path, why: fault.why },
       message: `the file ${fault.path} ${fault.why}`,
       fix: 'Create it, or write another path.',
     }
   }
   return {
     id: 'D020',
+    facts: { variable: fault.name },
     message: `the variable ${fault.name} is not set`,
     fix: EDITOR_NAMES.includes(fault.name)
       ? 'Only an editor knows it: write the path itself.'

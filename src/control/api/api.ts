@@ -9,7 +9,7 @@ import type { ControlApiContext } from './context.js'
 import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
 import { hiddenFrom, withoutServers } from './visible.js'
-import { explain } from './why.js'
+import { whyOf } from './why.js'
 
 /** A request from the private socket or the port. `path` excludes `/v1` and `/api/v1`. */
 export interface ApiRequest {
@@ -108,7 +108,7 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ['GET /calls', ({ query }) => callsView(context, Number(query.get('after') ?? 0) || 0)],
     ['GET /config', () => configView(context)],
     ['GET /errors', () => errorsView(context)],
-    ['GET /why', ({ query }) => explain(context, query.get('q') ?? '', query.get('for') ?? undefined)],
+    ['GET /why', ({ query }) => whyOf(context, query.get('q') ?? '', query.get('for') ?? undefined)],
     [
       'POST /servers/*/restart',
       async (_, name) => {

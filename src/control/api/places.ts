@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { placeIn } from '../../config/file/place.js'
 import type { ControlApiContext } from './context.js'
-import type { Cause } from './verdicts.js'
+import type { Reason } from './verdicts.js'
 
 /** Returns the configuration paths that can hold a rule about a server's tools. */
 export const inServer = (server: string, ...path: readonly string[]): readonly (readonly string[])[] => [
@@ -13,7 +13,7 @@ export const inServer = (server: string, ...path: readonly string[]): readonly (
 export const placed = (
   context: ControlApiContext,
   ...paths: readonly (readonly string[])[]
-): Pick<Cause, 'file' | 'line' | 'column'> => {
+): Pick<Reason, 'file' | 'line' | 'column'> => {
   const file = context.configStatus?.()?.file
   if (file === undefined) return {}
   try {

@@ -7,7 +7,13 @@ import { objectIn } from '../../kernel/object.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { NOISE, NoteTaker, probedState, probedTool, type ServerProbe } from '../../telemetry/status/probed.js'
+import {
+  NoteTaker,
+  noiseIn,
+  probedState,
+  probedTool,
+  type ServerProbe,
+} from '../../telemetry/status/probed.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 
@@ -106,8 +112,8 @@ const isSettled = ({ state, tokens, remarks }: ServerStatus): boolean =>
 /** Returns the first non-JSON-RPC line of a server's output that is still in the log. */
 const noiseOf = ({ lines }: ControlApiContext, server: string): string | undefined => {
   for (const text of lines?.matching({ server, level: 'warn' }) ?? []) {
-    const { msg, line } = objectIn(text) ?? {}
-    if (typeof msg === 'string' && msg.startsWith(NOISE) && typeof line === 'string') return line
+    const line = noiseIn(objectIn(text) ?? {})
+    if (line !== undefined) return line
   }
   return undefined
 }

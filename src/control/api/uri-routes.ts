@@ -3,7 +3,7 @@ import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import type { ControlApiContext } from './context.js'
-import { type Cause, type Explanation, reachOf, type Why } from './verdicts.js'
+import { type Explanation, type Reason, reachOf, type Why } from './verdicts.js'
 
 // Explains the route of a resource read, in the order in which `Owners` looks for its server.
 
@@ -18,7 +18,7 @@ export const rawsOf = (
 /** Reports a name or URI that several servers have. */
 export const ambiguous = (query: string, kind: Why['kind'], candidates: readonly string[]): Why => {
   const words = `these servers have it: ${candidates.join(', ')}`
-  const causes: readonly Cause[] = [{ verdict: 'ambiguous', words }]
+  const causes: readonly Reason[] = [{ verdict: 'ambiguous', words }]
   return { version: 1, query, kind, verdict: 'ambiguous', answered: false, causes }
 }
 
@@ -36,7 +36,7 @@ interface Way {
 
 const answerOf = (context: ControlApiContext, { query, server, own, verdict, words }: Way): Why => {
   const { answered, causes: state } = reachOf(context, server, 'resources')
-  const causes = [...words.map((text): Cause => ({ verdict, words: text })), ...(answered ? [] : state)]
+  const causes = [...words.map((text): Reason => ({ verdict, words: text })), ...(answered ? [] : state)]
   return { version: 1, query, kind: 'resource', server, own, verdict, answered, causes }
 }
 

@@ -1,8 +1,8 @@
+import type { ProblemId, ProblemId, ProblemId } from '../../diagnostics/causes.js'
 import { errorLines } from '../../kernel/error-lines.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
 import type { Server } from '../../peers/server.js'
-import type { ProblemId } from '../../problems/table.js'
 import { type ServerStatus, statusOfServer } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 
@@ -40,7 +40,7 @@ export type Explanation =
   | 'remark'
   | 'error'
 
-export interface Cause {
+export interface Reason {
   readonly verdict: Explanation
   /** A masked message for people. */
   readonly words: string
@@ -65,7 +65,7 @@ export interface Why {
   readonly about?: string | undefined
   /** The server's own name of it. */
   readonly own?: string | undefined
-  readonly causes: readonly Cause[]
+  readonly causes: readonly Reason[]
   /** The fix of an error. */
   readonly fix?: string | undefined
   /** The error with the requested id. */
@@ -128,7 +128,7 @@ export const serverVerdict = (
 }
 
 /** Returns the problems of a server. Empty for a ready server. */
-export const causesOf = ({ logins, router }: ControlApiContext, status: ServerStatus): readonly Cause[] => {
+export const causesOf = ({ logins, router }: ControlApiContext, status: ServerStatus): readonly Reason[] => {
   const server = router.pool.servers.find(({ name }) => name === status.name)
   const problem = server && logins.problemOf(server.options)
   const causes = stateCauses(status)
@@ -139,11 +139,11 @@ export const causesOf = ({ logins, router }: ControlApiContext, status: ServerSt
   ]
 }
 
-const stateCauses = (status: ServerStatus): readonly Cause[] => {
+const stateCauses = (status: ServerStatus): readonly Reason[] => {
   const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
   const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
   const verdict = STATES[state] ?? 'needs-login'
-  const cause = (words: string, number?: ProblemId): Cause => ({ verdict, words, doctor: number })
+  const cause = (words: string, number?: ProblemId): Reason => ({ verdict, words, doctor: number })
   const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
   const gaveUp =
     state === 'failed' && retryMs !== undefined
@@ -163,7 +163,7 @@ const stateCauses = (status: ServerStatus): readonly Cause[] => {
   return [
     ...causes,
     ...remarks.map(
-      ({ kind, message }): Cause => ({
+      ({ kind, message }): Reason => ({
         verdict: kind === 'list' ? 'list-not-read' : 'remark',
         words: `it ${message}`,
       }),
@@ -198,15 +198,15 @@ const RESTING: Readonly<Record<string, string | undefined>> = {
 }
 
 /** The causes of a tool that no list shows. */
-export const TRUNCATED: readonly Cause[] = [
+export const TRUNCATED: readonly Reason[] = [
   { verdict: 'cut-off', words: 'the list of its tools was truncated at a limit (limits.items)' },
 ]
 
-export const UNREAD_LIST: readonly Cause[] = [
+export const UNREAD_LIST: readonly Reason[] = [
   { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
 ]
 
-export const notListed = (near: string): Cause => ({
+export const notListed = (near: string): Reason => ({
   verdict: 'unknown',
   words: `the server lists no such tool${near}`,
 })

@@ -20,13 +20,13 @@ import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
   ageText,
-  type Cause,
   causesOf,
   type Explanation,
   isAnsweredBy,
   isFull,
   notListed,
   numberedVerdict,
+  type Reason,
   reachOf,
   serverVerdict,
   TRUNCATED,
@@ -35,7 +35,7 @@ import {
 } from './verdicts.js'
 import { mergedItems } from './views.js'
 
-export type { Cause, Why } from './verdicts.js'
+export type { Reason, Why } from './verdicts.js'
 
 const KINDS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
 const QUERY_BYTES = 8192
@@ -45,7 +45,7 @@ const MODERN = '2026-07-28'
  * Explains the state of a name, URI, server or error id. With a revision, also explains differences for its
  * clients. Throws a Fault `invalid-params` for an unknown revision.
  */
-export const explain = (context: ControlApiContext, query: string, revision?: string): Why => {
+export const whyOf = (context: ControlApiContext, query: string, revision?: string): Why => {
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
     throw new Fault('invalid-params', `unknown revision: ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
@@ -67,7 +67,7 @@ const ofError = ({ router }: ControlApiContext, query: string): Why | undefined 
   const error = router.faults.of(query)
   const base = { version: 1, query, kind: 'error' } as const
   if (error !== undefined) {
-    const causes = (error.causes ?? []).map((words): Cause => ({ verdict: 'error', words }))
+    const causes = (error.causes ?? []).map((words): Reason => ({ verdict: 'error', words }))
     const { server, name: own } = error
     return { ...base, verdict: 'error', answered: true, server, own, causes, fix: fixFor(error), error }
   }
@@ -97,19 +97,19 @@ const ofServer = (context: ControlApiContext, query: string): Why | undefined =>
   const off = switchedOffAt(context, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined
-  const causes = problems.map(({ id: doctor = 'D011', message, fix, file, line, column }): Cause => {
+  const causes = problems.map(({ id: doctor = 'D011', message, fix, file, line, column }): Reason => {
     return { verdict: 'misconfigured', words: `${message}. ${fix}`, doctor, file, line, column }
   })
   return { ...base, verdict: 'misconfigured', answered: false, causes }
 }
 
-const DISABLED_HERE: Cause = {
+const DISABLED_HERE: Reason = {
   verdict: 'disabled',
   words: 'it is disabled until its entry in the file changes',
 }
 
 /** Returns the cause for a server that the configuration file disables. */
-const switchedOffAt = (context: ControlApiContext, server: string): Cause | undefined => {
+const switchedOffAt = (context: ControlApiContext, server: string): Reason | undefined => {
   const place = placed(context, ['mcpServers', server, 'disabled'])
   return place.line === undefined
     ? undefined
@@ -188,7 +188,7 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const { answered, causes: state } = reachOf(context, name, list)
   const about = serverVerdict(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
-  const byList: readonly Cause[] =
+  const byList: readonly Reason[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
       ? [
           {
@@ -204,15 +204,15 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
 }
 
 /** Lists the clients that find tools by search only. */
-const searches = ({ router }: ControlApiContext): readonly Cause[] =>
-  exposed(router).flatMap(({ client, view, mode, why }): readonly Cause[] => {
+const searches = ({ router }: ControlApiContext): readonly Reason[] =>
+  exposed(router).flatMap(({ client, view, mode, why }): readonly Reason[] => {
     if (mode === 'direct') return []
     const words = `${client} (view ${view}) finds it by find_tools, unless it is pinned: ${why}`
     return [{ verdict: 'remark', words }]
   })
 
 /** Returns the reasons why clients do not see an item. Empty if they see it. */
-const leftOutFor = (context: ControlApiContext, { view, list, own, raw }: Found): readonly Cause[] => {
+const leftOutFor = (context: ControlApiContext, { view, list, own, raw }: Found): readonly Reason[] => {
   const config = configOf(context, view)
   if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
     return hidden(context, config, own)
@@ -220,7 +220,11 @@ const leftOutFor = (context: ControlApiContext, { view, list, own, raw }: Found)
   return 'dropped' in repaired ? [{ verdict: 'broken', words: repaired.dropped }] : []
 }
 
-const hidden = (context: ControlApiContext, { name, tools }: ServerConfig, own: string): readonly Cause[] => {
+const hidden = (
+  context: ControlApiContext,
+  { name, tools }: ServerConfig,
+  own: string,
+): readonly Reason[] => {
   const at = tools.deny.findIndex(glob => matcherOf([glob])(own))
   const pattern = tools.deny[at]
   if (pattern === undefined) {
@@ -231,10 +235,10 @@ const hidden = (context: ControlApiContext, { name, tools }: ServerConfig, own: 
   return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
 }
 
-const REPEATED: Cause = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
+const REPEATED: Reason = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
 
 /** Returns the differences between the server's item and the exposed item. */
-const changesOf = (context: ControlApiContext, found: Found): readonly Cause[] => {
+const changesOf = (context: ControlApiContext, found: Found): readonly Reason[] => {
   const { view, list, own, raw } = found
   const repaired = repairItem(list, raw)
   const notes = 'dropped' in repaired ? [] : repaired.notes
@@ -243,16 +247,16 @@ const changesOf = (context: ControlApiContext, found: Found): readonly Cause[] =
     ...(twins.length > 1 ? [REPEATED] : []),
     ...(list === 'tools' ? toolChanges(context, found) : []),
     ...(list === 'tools' || list === 'prompts' ? nameChanges(context, { view, list, own }) : []),
-    ...notes.map((words): Cause => ({ verdict: 'repaired', words })),
+    ...notes.map((words): Reason => ({ verdict: 'repaired', words })),
   ]
 }
 
-const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly Cause[] => {
+const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly Reason[] => {
   const { name } = view.server
   const renamed = view.tools.renamed(own)
   const override = configOf(context, view)?.tools.override[own]
   const sinceMs = view.schemaWithdrawnMs(own)
-  const rule = (verdict: Explanation, words: string, key: string): Cause => {
+  const rule = (verdict: Explanation, words: string, key: string): Reason => {
     return { verdict, words, ...placed(context, ...inServer(name, key, own)) }
   }
   return [
@@ -264,7 +268,7 @@ const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly
   ]
 }
 
-const withdrawn = (agoMs: number): Cause => {
+const withdrawn = (agoMs: number): Reason => {
   const words = `it returned no structured content ${ageText(agoMs)} ago; its outputSchema is hidden`
   return { verdict: 'output-schema-withdrawn', words }
 }
@@ -276,7 +280,7 @@ const nameChanges = (
     list,
     own,
   }: { readonly view: ServerView; readonly list: 'tools' | 'prompts'; readonly own: string },
-): readonly Cause[] => {
+): readonly Reason[] => {
   const renamed = list === 'tools' ? view.tools.renamed(own) : own
   const whole = view.exposure.prefix ? `${view.server.options.alias}__${renamed}` : renamed
   const exposed = view.exposeName(list, own)
@@ -343,7 +347,7 @@ const ofAbsent = (context: ControlApiContext, query: string): Why | undefined =>
   const known = server === query ? undefined : ofServer(context, server)
   if (known !== undefined) return { ...known, query, kind }
   if (removed === undefined) return undefined
-  const causes: readonly Cause[] = [{ verdict: 'removed', words: REMOVED }]
+  const causes: readonly Reason[] = [{ verdict: 'removed', words: REMOVED }]
   return { version: 1, query, kind, server, verdict: 'removed', answered: false, causes }
 }
 
@@ -356,6 +360,6 @@ const suggestion = (context: ControlApiContext, query: string): string => {
 
 const unknown = (context: ControlApiContext, query: string): Why => {
   const words = `no server, tool, prompt, resource or error has this name${suggestion(context, query)}`
-  const causes: readonly Cause[] = [{ verdict: 'unknown', words }]
+  const causes: readonly Reason[] = [{ verdict: 'unknown', words }]
   return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
 }

@@ -16,23 +16,16 @@ export const lookAtEntries = (clients: readonly ClientFacts[]): readonly Finding
 
 const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | undefined => {
   const { path, broken, isInstalled, misplaced, project } = file
-  const about = { client: label, file: path, id }
-  if (broken !== undefined) {
-    const level = isInstalled ? 'warn' : 'note'
-    return finding('D050', about, { subject: id, level, why: broken, fix: `correct ${path}` })
-  }
+  const facts = { client: label, file: path, id }
+  const about = { subject: id }
+  if (broken !== undefined)
+    return finding(isInstalled ? 'D050.broken' : 'D050.broken-unused', { ...facts, why: broken }, about)
   const autoFix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
-  if (misplaced !== undefined) return finding('D050', about, { subject: id, why: misplaced, autoFix })
+  const fixable = { ...about, autoFix }
+  if (misplaced !== undefined) return finding('D050', { ...facts, why: misplaced }, fixable)
   if (oursIn(file).length > 0) return undefined
-  if (isInstalled)
-    return finding('D050', about, { subject: id, why: 'the entry that was installed is gone', autoFix })
-  if (project !== undefined) return undefined
-  return finding('D050', about, {
-    subject: id,
-    level: 'note',
-    why: 'its file does not contain this proxy',
-    autoFix,
-  })
+  if (isInstalled) return finding('D050.gone', facts, fixable)
+  return project === undefined ? finding('D050.absent', facts, fixable) : undefined
 }
 
 export const lookAtRepeated = (
@@ -50,11 +43,11 @@ export const lookAtRepeated = (
       file.entries
         .filter(entry => !entry.isOurs && !entry.isOff && isBehind(entry))
         .map(({ name: server }) => {
-          const fix =
-            file.project === undefined
-              ? undefined
-              : `remove ${server} from the project ${file.project} in ${file.path}, if it is the same there`
-          return finding('D051', { server, client, id }, { subject: id, why: file.path, fix })
+          const { path, project } = file
+          const facts = { server, client, id, why: path }
+          return project === undefined
+            ? finding('D051', facts, { subject: id })
+            : finding('D051.project', { ...facts, project, file: path }, { subject: id })
         }),
     ),
   )
@@ -65,7 +58,7 @@ export const lookAtPaths = (clients: readonly ClientFacts[]): readonly Finding[]
     files.flatMap(({ path: file, entries }) =>
       entries.flatMap(({ frail }) =>
         frail.map(({ path, why }) =>
-          finding('D052', { file, path }, { subject: id, why, autoFix: { is: 'refresh' } }),
+          finding('D052', { file, path, why }, { subject: id, autoFix: { is: 'refresh' } }),
         ),
       ),
     ),
@@ -78,7 +71,7 @@ export const lookAtForeign = (clients: readonly ClientFacts[]): readonly Finding
         .filter(({ identity }) => identity.startsWith('["npm","mcp-proxy"'))
         .map(({ name }) => {
           const autoFix = project === undefined ? ({ is: 'install', client: id } as const) : undefined
-          return finding('D053', { client, file, id }, { subject: id, why: `its entry "${name}"`, autoFix })
+          return finding('D053', { client, file, id, name }, { subject: id, autoFix })
         }),
     ),
   )
@@ -117,8 +110,10 @@ export const lookAtRules = (clients: readonly ClientFacts[]): readonly Finding[]
       const shown = names?.slice(0, NAMES_MAX).join(', ')
       const more =
         names !== undefined && names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : ''
-      const fix = shown === undefined ? undefined : `add ${shown}${more} to the same list`
-      return finding('D058', { client, rule, file, id }, { subject: id, fix })
+      const facts = { client, rule, file, id }
+      return shown === undefined
+        ? finding('D058', facts, { subject: id })
+        : finding('D058.renamed', { ...facts, names: `${shown}${more}` }, { subject: id })
     }),
   )
 
@@ -140,11 +135,10 @@ export const lookAtCaps = (
     const { cap } = rules
     const count = shown.length
     if (count <= cap || rules.mode === 'search') return []
-    const about = { count, client: label, cap }
-    if (rules.mode !== 'auto') return [finding('D056', about, { subject: id })]
-    const why = 'it is shown five tools by which it finds the others'
-    const fix = `a view shows it fewer: mcp-proxy install ${id} --view NAME`
-    return [finding('D056', about, { subject: id, level: 'note', why, fix })]
+    const facts = { count, client: label, cap }
+    return rules.mode === 'auto'
+      ? [finding('D056.search', { ...facts, id }, { subject: id })]
+      : [finding('D056', facts, { subject: id })]
   })
 }
 
@@ -169,11 +163,8 @@ export const lookAtLoading = (clients: readonly ClientFacts[]): readonly Finding
     if (id !== 'claude-code' || host === undefined || !isServed(client)) return []
     return /(?:^|\.)anthropic\.com$/.test(host)
       ? []
-      : [finding('D057', { client: label, host }, { subject: id, fix: restriction && RULES_FIRST })]
+      : [finding(restriction === undefined ? 'D057' : 'D057.rules', { client: label, host }, { subject: id })]
   })
-
-const RULES_FIRST =
-  'search tools would get round its permission rules: move these to "tools": { "deny": […] } of the servers first'
 
 /** Finds clients whose rules for single tools do not cover the search tools. */
 export const lookAtSearch = (

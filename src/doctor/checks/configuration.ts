@@ -10,11 +10,10 @@ import { type Finding, finding } from '../finding.js'
 const OTHERS = 0o077
 const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
 
-export const lookAtFile = ({ file, why }: FileFacts): readonly Finding[] => {
-  if (why === undefined) return []
-  const fix = why.startsWith('there is no such file') ? undefined : 'correct the file, or name another one'
-  return [finding('D010', { file }, { subject: file, why, fix })]
-}
+export const lookAtFile = ({ file, why, isMissing }: FileFacts): readonly Finding[] =>
+  why === undefined
+    ? []
+    : [finding(isMissing === true ? 'D010' : 'D010.unusable', { file, why }, { subject: file })]
 
 export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
   loaded.problems
@@ -22,8 +21,8 @@ export const lookAtSyntax = ({ loaded }: ConfigFacts): readonly Finding[] =>
     .map(({ file, line, column, key, message, fix, severity }) => {
       const place = line === 0 ? file : `${file}:${line}:${column}`
       const what = key === '' ? message : `${key}: ${message}`
-      const level = severity === 'warning' ? 'warn' : 'error'
-      return finding('D011', { place, what, advice: fix.replace(/\.$/, '') }, { subject: key, level })
+      const facts = { place, what, advice: fix.replace(/\.$/, '') }
+      return finding(severity === 'warning' ? 'D011.warning' : 'D011', facts, { subject: key })
     })
 
 /** Returns the keys of the secrets in an entry, such as `env.TOKEN`. */
@@ -78,7 +77,7 @@ export const lookAtRights = (facts: ConfigFacts): readonly Finding[] => {
 export const lookAtReload = ({ status, file }: DaemonFacts): readonly Finding[] => {
   const last = status?.config?.lastReload
   if (last?.result !== 'refused') return []
-  return [finding('D014', { file }, { subject: file, why: last.problems?.[0] })]
+  return [finding('D014', { file, why: last.problems?.[0] }, { subject: file })]
 }
 
 export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
@@ -100,22 +99,19 @@ export const lookAtTwins = ({ entries, envFile }: ConfigFacts): readonly Finding
     if (same === undefined) known.set(`whole ${whole}`, other)
     if (one === undefined) return []
     if (same !== undefined) return [finding('D016', { one, other }, { subject: other })]
-    const fix = 'nothing, if both are needed, such as for two accounts'
-    return [
-      finding('D016', { one, other }, { subject: other, level: 'note', why: 'their variables differ', fix }),
-    ]
+    return [finding('D016.accounts', { one, other }, { subject: other })]
   })
 }
 
 export const lookAtVariables = ({ loaded, waiting, entries, envFile }: ConfigFacts): readonly Finding[] => {
-  const told = (name: string, server: string): Finding =>
+  const unset = (name: string, server: string): Finding =>
     finding('D020', { name, server, envFile: envFile.path }, { subject: server })
   return [
-    ...waiting.flatMap(({ name: server, lacks }) => lacks.map(name => told(name, server))),
-    ...loaded.problems.flatMap(({ id, message, key }) => {
-      const name = id === 'D020' ? /^the variable (\S+) is not set$/.exec(message)?.[1] : undefined
+    ...waiting.flatMap(({ name: server, lacks }) => lacks.map(name => unset(name, server))),
+    ...loaded.problems.flatMap(({ id, severity, facts: { variable } = {}, key }) => {
       const server = [...entries.keys()].find(each => key.includes(`.${each}.`)) ?? key
-      return name === undefined ? [] : [told(name, server)]
+      // A warning is about a server in `waiting`.
+      return id === 'D020' && severity === 'error' && variable !== undefined ? [unset(variable, server)] : []
     }),
   ]
 }
@@ -133,21 +129,19 @@ export const lookAtOrigins = (
 }
 
 export const lookAtShell = ({ shell, why }: ShellFacts, { envFile }: ConfigFacts): readonly Finding[] =>
-  why === undefined ? [] : [finding('D022', { shell, envFile: envFile.path }, { why })]
+  why === undefined ? [] : [finding('D022', { shell, envFile: envFile.path, why })]
 
 export const lookAtNamedFiles = ({ loaded }: ConfigFacts): readonly Finding[] =>
-  loaded.problems.flatMap(({ id, file, line, column, key, message }) => {
-    if (id !== 'D023') return []
-    const [, path = '', why = message] =
-      /^the file (.*?) (is .*|has .*|may .*|cannot .*|holds .*)$/.exec(message) ?? []
-    return [finding('D023', { place: `${file}:${line}:${column}`, path }, { subject: key, why })]
-  })
+  loaded.problems.flatMap(({ id, file, line, column, key, facts: { path = '', why } = {} }) =>
+    id === 'D023'
+      ? [finding('D023', { place: `${file}:${line}:${column}`, path, why }, { subject: key })]
+      : [],
+  )
 
 export const lookAtReach = ({ loaded }: ConfigFacts): readonly Finding[] => {
   const { listen = DEFAULTS.listen, auth } = loaded.config ?? {}
   if (!listen.http || isLoopbackHost(listen.host) || auth !== undefined) return []
-  const reach = `${listen.host} can be reached from other machines, and does not require a login`
-  return [finding('D071', { reach })]
+  return [finding('D071', { host: listen.host })]
 }
 
 /** A service with a port may be meant for other machines. */
@@ -157,7 +151,5 @@ export const lookAtServiceReach = (
 ): readonly Finding[] => {
   const { listen = DEFAULTS.listen } = loaded.config ?? {}
   if (!hasPort || !isLoopbackHost(listen.host)) return []
-  const reach = 'only this machine reaches the port of the service'
-  const fix = 'for a team: a login and TLS in front, and its name in listen.allowedHosts'
-  return [finding('D071', { reach }, { level: 'note', fix })]
+  return [finding('D071.local', {})]
 }

@@ -13,83 +13,56 @@ export const lookAtLeftovers = ({
   )
 
 export const lookAtStart = ({ why }: TrialFacts): readonly Finding[] =>
-  why === undefined ? [] : [finding('D041', {}, { why })]
+  why === undefined ? [] : [finding('D041', { why })]
 
 export const lookAtAnswer = ({ state, pid, born, socket }: DaemonFacts): readonly Finding[] => {
   if (state !== 'silent') return []
-  const why = `it takes connections at ${socket}, but did not answer within 3 s`
-  if (pid !== undefined) return [finding('D042', { pid }, { why, autoFix: { is: 'end', pid, born } })]
-  return [finding('D042', { pid: 'unknown' }, { why, fix: `lsof ${socket}` })]
+  if (pid === undefined) return [finding('D042.unknown', { socket })]
+  return [finding('D042', { pid, socket }, { autoFix: { is: 'end', pid, born } })]
 }
 
 export const lookAtVersions = ({ status, version, sessions }: DaemonFacts): readonly Finding[] => {
   if (status === undefined) return []
   const installed = version
+  const { kept, pid: own, version: now } = status
+  const restart = { autoFix: { is: 'restart' } } as const
+  const facts = { pid: own, running: now, installed }
   const daemon =
-    status.version === version
-      ? []
-      : [
-          finding(
-            'D043',
-            { what: `the daemon, pid ${status.pid},`, running: status.version, installed },
-            {
-              autoFix: { is: 'restart' },
-              ...(status.kept !== undefined && { why: `it is kept by ${status.kept}` }),
-            },
-          ),
-        ]
+    kept === undefined ? finding('D043', facts, restart) : finding('D043.kept', { ...facts, kept }, restart)
   const shims = sessions
     .filter(session => session.version !== version && session.client !== 'mcp-proxy doctor')
     .map(({ client = 'a client', pid, version: running }) =>
-      finding(
-        'D043',
-        { what: `the shim of ${client}, pid ${pid},`, running, installed },
-        { subject: client, level: 'note', fix: `restart ${client}` },
-      ),
+      finding('D043.shim', { client, pid, running, installed }, { subject: client }),
     )
-  return [...daemon, ...shims]
+  return [...(now === version ? [] : [daemon]), ...shims]
 }
 
 export const lookAtDoubles = ({ doubles }: ProcessFacts, { file }: DaemonFacts): readonly Finding[] =>
   doubles.map(({ pid, born }) => finding('D044', { pid, file }, { autoFix: { is: 'end', pid, born } }))
 
-const OUTDATED = 'is not what would be installed today'
-
 export const lookAtService = ({ file, wrong, isLingering }: ServiceFacts): readonly Finding[] => {
   const about = { subject: file }
   if (wrong.length > 0)
-    return [
-      finding(
-        'D045',
-        { what: OUTDATED, file },
-        { ...about, why: wrong.join('; '), autoFix: { is: 'service' } },
-      ),
-    ]
-  if (isLingering !== false) return []
-  const what = 'ends when you log out'
-  return [finding('D045', { what, file }, { ...about, level: 'note', fix: 'loginctl enable-linger' })]
+    return [finding('D045', { file, why: wrong.join('; ') }, { ...about, autoFix: { is: 'service' } })]
+  return isLingering === false ? [finding('D045.no-linger', { file }, about)] : []
 }
 
 export const lookAtPlace = ({ unusable, state, socket }: DaemonFacts): readonly Finding[] => {
-  if (unusable !== undefined) return [finding('D046', { path: unusable.path }, { why: unusable.why })]
-  return state === 'denied'
-    ? [finding('D046', { path: socket }, { why: 'this user may not connect to it' })]
-    : []
+  if (unusable !== undefined) return [finding('D046', unusable)]
+  return state === 'denied' ? [finding('D046.denied', { path: socket })] : []
 }
 
 /** A daemon started by clients listens only if the configuration sets a port. */
 export const lookAtPort = ({ port, takenBy, isGiven }: PortFacts): readonly Finding[] => {
   if (takenBy === undefined) return []
-  const level = isGiven ? 'error' : 'note'
-  return [finding('D070', { port, who: takenBy }, { subject: String(port), level })]
+  return [finding(isGiven ? 'D070' : 'D070.unused', { port, who: takenBy }, { subject: String(port) })]
 }
 
 export const lookAtLimits = ({ status }: DaemonFacts, { loaded }: ConfigFacts): readonly Finding[] =>
   Object.entries(status?.limits ?? {}).flatMap(([limit, reached]) => {
     if (reached === undefined || reached.hits === 0) return []
     const isSet = loaded.config !== undefined && limit in loaded.config.limits
-    const fix = isSet ? `raise it: "limits": { "${limit}": … }, or see mcp-proxy daemon logs` : undefined
-    return [finding('D080', { limit, count: reached.hits }, { subject: limit, fix })]
+    return [finding(isSet ? 'D080.set' : 'D080', { limit, count: reached.hits }, { subject: limit })]
   })
 
 export const lookAtOrphans = ({ left }: ProcessFacts): readonly Finding[] =>

@@ -17,7 +17,7 @@ export const lookAtNode = ({ node }: InstallationFacts): readonly Finding[] =>
   isSupported(node) ? [] : [finding('D001', { version: node.replace(/^v/, '') })]
 
 export const lookAtFiles = ({ folder, damaged }: InstallationFacts): readonly Finding[] =>
-  damaged.length === 0 ? [] : [finding('D002', { folder }, { why: damaged.join(', ') })]
+  damaged.length === 0 ? [] : [finding('D002', { folder, why: damaged.join(', ') })]
 
 export const lookAtDoubleInstalls = ({ folder, onPath }: InstallationFacts): readonly Finding[] => {
   const ours = onPath.filter(each => each.package === PACKAGE)
@@ -31,32 +31,22 @@ export const lookAtDoubleInstalls = ({ folder, onPath }: InstallationFacts): rea
 export const lookAtNamesakes = ({ onPath, folder }: InstallationFacts): readonly Finding[] => {
   const [first] = onPath
   if (first === undefined || first.package === PACKAGE) return []
-  const why = first.package === undefined ? undefined : `it belongs to the package ${first.package}`
   const own = onPath.find(each => each.package === PACKAGE)?.path ?? `${folder}/bin/mcp-proxy.js`
-  return [finding('D005', { path: first.path, own }, { why })]
+  const { package: name, path } = first
+  return [
+    name === undefined
+      ? finding('D005', { path, own })
+      : finding('D005.package', { path, own, package: name }),
+  ]
 }
 
 export const lookAtState = ({ state, platform }: InstallationFacts): readonly Finding[] => {
   const { path, mode, isOurs, isWritable, freeBytes } = state
-  const about = { what: 'cannot write', path }
-  if (!isOurs) {
-    const why = 'it is a link or a file, or belongs to another user'
-    return [finding('D006', about, { subject: path, why, fix: `sudo chown -R "$(id -un)" ${path}` })]
-  }
-  if (!isWritable)
-    return [
-      finding('D006', about, {
-        subject: path,
-        why: 'it, or a part of its path, is a file or may not be written',
-        fix: 'make it a folder of your own',
-      }),
-    ]
-  if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES) {
-    const why = `only ${Math.floor(freeBytes / 1024 / 1024)} MB are free there`
-    return [finding('D006', about, { subject: path, why, fix: 'make room on that disk' })]
-  }
+  const about = { subject: path }
+  if (!isOurs) return [finding('D006.foreign', { path }, about)]
+  if (!isWritable) return [finding('D006.blocked', { path }, about)]
+  if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
+    return [finding('D006.full', { path, megabytes: Math.floor(freeBytes / 1024 / 1024) }, about)]
   if (platform === 'win32' || mode === undefined || (mode & OTHERS) === 0) return []
-  const why = 'others of this machine may look into it'
-  const autoFix = { is: 'rights', path, mode: 0o700 } as const
-  return [finding('D006', { what: 'others can read', path }, { subject: path, why, autoFix, level: 'warn' })]
+  return [finding('D006.open', { path }, { ...about, autoFix: { is: 'rights', path, mode: 0o700 } })]
 }

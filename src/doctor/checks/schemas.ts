@@ -1,10 +1,8 @@
+import { type Cause, cause } from '../../diagnostics/explain.js'
 import { isObject } from '../../kernel/object.js'
+import type { CheckCode } from '../finding.js'
 
-/** A defect of a schema, and the clients it affects. */
-export interface SchemaDefect {
-  readonly clients: string
-  readonly why: string
-}
+type Defect = Cause<Extract<CheckCode, `D061${string}`>>
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const
 const NAME_CHARS = 64
@@ -12,53 +10,60 @@ const NAME_CHARS = 64
 const DEPTH_MAX = 12
 
 /** Returns the parts of an input schema that model APIs reject, worst first. */
-export const schemaDefects = (schema: unknown): readonly SchemaDefect[] => {
+export const schemaDefects = (tool: string, schema: unknown, server = ''): readonly Defect[] => {
   if (!isObject(schema)) return []
   const union = UNIONS.find(key => Array.isArray(schema[key]))
-  const top =
-    union === undefined
-      ? []
-      : [{ clients: 'Claude', why: `it has ${union} at the top, for which the whole request is refused` }]
-  const found = new Map<string, SchemaDefect>()
-  walk(schema, 0, defect => found.set(defect.why, defect))
-  return [...top, ...found.values()]
+  const top = union === undefined ? [] : [cause('D061.union', { tool, union, clients: 'Claude' }, server)]
+  const found = new Set<SchemaDefect>()
+  walk(schema, 0, found)
+  return [
+    ...top,
+    ...[...found].map(({ code, clients }) => cause(code, { tool, clients, characters: NAME_CHARS }, server)),
+  ]
 }
 
 type Schema = Readonly<Record<string, unknown>>
 
-const walk = (schema: unknown, depth: number, tell: (defect: SchemaDefect) => void): void => {
+const walk = (schema: unknown, depth: number, found: Set<SchemaDefect>): void => {
   if (!isObject(schema) || depth > DEPTH_MAX) return
-  for (const [clients, why, isIt] of DEFECTS) if (isIt(schema)) tell({ clients, why })
-  for (const each of innerOf(schema)) walk(each, depth + 1, tell)
+  for (const defect of DEFECTS) if (defect.isIn(schema)) found.add(defect)
+  for (const each of innerOf(schema)) walk(each, depth + 1, found)
 }
 
 const membersOf = (value: unknown): Schema => (isObject(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 const namesIn = ({ properties }: Schema): readonly string[] => Object.keys(membersOf(properties))
 
-const DEFECTS: readonly (readonly [clients: string, why: string, isIt: (schema: Schema) => boolean])[] = [
-  [
-    'OpenAI and Gemini',
-    'it has an array without items',
-    ({ type, items, prefixItems }) =>
+/** A defect of a part of a schema, and the clients it affects. */
+interface SchemaDefect {
+  readonly code: 'D061.items' | 'D061.several' | 'D061.required' | 'D061.long'
+  readonly clients: string
+  readonly isIn: (schema: Schema) => boolean
+}
+
+const DEFECTS: readonly SchemaDefect[] = [
+  {
+    code: 'D061.items',
+    clients: 'OpenAI and Gemini',
+    isIn: ({ type, items, prefixItems }) =>
       [type, ...listOf(type)].includes('array') && items === undefined && prefixItems === undefined,
-  ],
-  [
-    'Gemini',
-    'items of an array have several types',
-    ({ items }) => Array.isArray(membersOf(items)['type']) || Array.isArray(membersOf(items)['anyOf']),
-  ],
-  [
-    'Gemini',
-    'it requires a property that it does not have',
-    schema =>
+  },
+  {
+    code: 'D061.several',
+    clients: 'Gemini',
+    isIn: ({ items }) => Array.isArray(membersOf(items)['type']) || Array.isArray(membersOf(items)['anyOf']),
+  },
+  {
+    code: 'D061.required',
+    clients: 'Gemini',
+    isIn: schema =>
       listOf(schema['required']).some(name => typeof name === 'string' && !namesIn(schema).includes(name)),
-  ],
-  [
-    'OpenAI and Claude',
-    `the name of a property is longer than ${NAME_CHARS} characters`,
-    schema => namesIn(schema).some(name => name.length > NAME_CHARS),
-  ],
+  },
+  {
+    code: 'D061.long',
+    clients: 'OpenAI and Claude',
+    isIn: schema => namesIn(schema).some(name => name.length > NAME_CHARS),
+  },
 ]
 
 const innerOf = (schema: Schema): readonly unknown[] => [

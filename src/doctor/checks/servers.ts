@@ -1,45 +1,40 @@
 import { errorLines } from '../../kernel/error-lines.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
-import { type Finding, finding } from '../finding.js'
+import { type CheckCode, type Finding, finding, findingOf } from '../finding.js'
 
-/** Installation hints for package runners, by platform. */
-const GETTING: Readonly<Record<string, (platform: NodeJS.Platform) => string>> = {
-  npx: () => 'install Node with npm: https://nodejs.org',
-  npm: () => 'install Node with npm: https://nodejs.org',
-  node: () => 'install Node: https://nodejs.org',
-  uvx: platform => UV[platform === 'win32' ? 'win32' : 'posix'],
-  uv: platform => UV[platform === 'win32' ? 'win32' : 'posix'],
-  docker: () => 'install Docker: https://docs.docker.com/get-started/get-docker/',
-  bunx: () => 'curl -fsSL https://bun.sh/install | bash',
-}
-const UV = {
-  posix: 'curl -LsSf https://astral.sh/uv/install.sh | sh',
-  win32: 'powershell -c "irm https://astral.sh/uv/install.ps1 | iex"',
-} as const
+/** The installation hints for package runners. */
+const GETTING: Readonly<Record<string, (platform: NodeJS.Platform) => Extract<CheckCode, `D030${string}`>>> =
+  {
+    npx: () => 'D030.npm',
+    npm: () => 'D030.npm',
+    node: () => 'D030.node',
+    uvx: platform => (platform === 'win32' ? 'D030.uv-windows' : 'D030.uv'),
+    uv: platform => (platform === 'win32' ? 'D030.uv-windows' : 'D030.uv'),
+    docker: () => 'D030.docker',
+    bunx: () => 'D030.bun',
+  }
 
 const nameOf = (command: string): string =>
   (command.split(/[/\\]/).at(-1) ?? command).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
 
-/** Returns the installation hint for a package runner; undefined for other commands. */
-export const howToGet = (command: string, platform: NodeJS.Platform): string | undefined =>
-  GETTING[nameOf(command)]?.(platform)
+interface MissingProgram {
+  readonly command: string
+  readonly server: string
+  readonly why?: string | undefined
+}
+
+/** Returns the problem of a program that is not found; for package runners with an installation hint. */
+export const missingProgram = (facts: MissingProgram, platform: NodeJS.Platform): Finding =>
+  finding(GETTING[nameOf(facts.command)]?.(platform) ?? 'D030', facts, { subject: facts.server })
 
 export const lookAtPrograms = (
   programs: readonly ProgramFacts[],
   platform: NodeJS.Platform = 'linux',
 ): readonly Finding[] =>
-  programs.flatMap(({ server, command, path, searched }) =>
-    path !== undefined
-      ? []
-      : [
-          finding(
-            'D030',
-            { command, server },
-            { subject: server, why: searched, fix: howToGet(command, platform) },
-          ),
-        ],
-  )
+  programs
+    .filter(({ path }) => path === undefined)
+    .map(({ server, command, searched }) => missingProgram({ command, server, why: searched }, platform))
 
 const isContainer = ({ command }: ProgramFacts): boolean => ['docker', 'podman'].includes(nameOf(command))
 
@@ -56,15 +51,7 @@ export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonl
   programs
     .filter(each => isContainer(each) && !isInteractive(each.args))
     .map(({ server, command }) =>
-      finding(
-        'D037',
-        { server },
-        {
-          subject: server,
-          why: `without -i, a container of ${nameOf(command)} gets no stdin and exits at once`,
-          fix: 'put "-i" after "run" into its args',
-        },
-      ),
+      finding('D037.no-stdin', { server, program: nameOf(command) }, { subject: server }),
     )
 
 /** The caller decides whether a container daemon is needed. */
@@ -76,7 +63,7 @@ export const lookAtDocker = (
     ? []
     : programs
         .filter(each => isContainer(each) && each.path !== undefined)
-        .map(({ server }) => finding('D037', { server }, { subject: server, why }))
+        .map(({ server }) => finding('D037', { server, why }, { subject: server }))
 
 const LAST_LINES = 5
 const LOGINS = new Set(['needs-auth', 'needs-client', 'auth-unreachable', 'insufficient-scope'])
@@ -101,7 +88,7 @@ export const lookAtStarts = (
   const missing = new Set(known.map(({ subject }) => subject))
   return probes
     .filter(probe => probe.state === 'failed' && !isRemote(probe) && !missing.has(probe.server))
-    .map(probe => finding('D031', { server: probe.server }, { subject: probe.server, why: wordsOf(probe) }))
+    .map(probe => finding('D031', { server: probe.server, why: wordsOf(probe) }, { subject: probe.server }))
 }
 
 export const lookAtTimes = (probes: readonly Probe[]): readonly Finding[] =>
@@ -118,15 +105,17 @@ export const lookAtWorkspaces = ({ loaded }: ConfigFacts, { sessions }: DaemonFa
 
 export const lookAtNoise = (probes: readonly Probe[]): readonly Finding[] =>
   probes.flatMap(({ server, noise }) =>
-    noise === undefined ? [] : [finding('D034', { server }, { subject: server, why: `it wrote: ${noise}` })],
+    noise === undefined ? [] : [finding('D034.line', { server, line: noise }, { subject: server })],
   )
 
 export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
   probes
     .filter(probe => probe.state === 'failed' && isRemote(probe) && !isRefused(probe))
-    .map(({ server, why, address }) =>
-      finding('D035', { server }, { subject: server, why: address?.why ?? why, fix: address?.fix }),
-    )
+    .map(({ server, why, address }) => {
+      return address?.cause === undefined
+        ? finding('D035', { server, why }, { subject: server })
+        : findingOf(address.cause)
+    })
 
 /** Returns the variables in the headers of an entry. */
 const headerVariables = ({ entries }: ConfigFacts, server: string): readonly string[] =>
@@ -141,11 +130,11 @@ export const lookAtLogins = (probes: readonly Probe[], config: ConfigFacts): rea
   probes
     .filter(probe => probe.state !== 'ready' && isRefused(probe))
     .map(({ server, why, address, state }) => {
-      const reason = why ?? `it answers ${address?.status ?? state}`
-      if (!hasCredential(config, server)) return finding('D036', { server }, { subject: server, why: reason })
+      const subject = { subject: server }
+      const facts = { server, why: why ?? `it answers ${address?.status ?? state}` }
+      if (!hasCredential(config, server)) return finding('D036', facts, subject)
       const [name = 'the credential in its headers'] = headerVariables(config, server)
-      const fix = `${name} is wrong or has expired: write the new one into ${config.envFile.path}`
-      return finding('D036', { server }, { subject: server, why: reason, fix })
+      return finding('D036.credential', { ...facts, name, envFile: config.envFile.path }, subject)
     })
 
 export const lookAtGivenUp = ({ status }: DaemonFacts): readonly Finding[] =>
@@ -153,9 +142,6 @@ export const lookAtGivenUp = ({ status }: DaemonFacts): readonly Finding[] =>
     .filter(({ state }) => state === 'failed')
     .map(({ name: server, failures: count, why, retryMs = 0 }) => {
       const again = `tried again in ${Math.ceil(retryMs / 1000)} s`
-      return finding(
-        'D039',
-        { server, count },
-        { subject: server, why: why === undefined ? again : `${why}; ${again}` },
-      )
+      const reason = why === undefined ? again : `${why}; ${again}`
+      return finding('D039', { server, count, why: reason }, { subject: server })
     })

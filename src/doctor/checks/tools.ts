@@ -1,5 +1,5 @@
 import type { Probe, ProbedTool } from '../facts.js'
-import { type Finding, finding } from '../finding.js'
+import { type Finding, finding, findingOf } from '../finding.js'
 import { schemaDefects } from './schemas.js'
 
 const SHOWN_BYTES = 2048
@@ -20,16 +20,14 @@ export const lookAtNames = (probes: readonly Probe[]): readonly Finding[] =>
 
 export const lookAtSchemas = (probes: readonly Probe[]): readonly Finding[] => [
   ...probes.flatMap(({ server, repairs }) =>
-    repairs.map(({ item: tool, words }) => {
-      const fix = words.startsWith('left out') ? undefined : 'nothing: the proxy has repaired it'
-      return finding('D061', { tool, clients: 'most clients' }, { subject: server, why: words, fix })
+    repairs.map(({ item: tool, words: why, isLeftOut }) => {
+      const facts = { tool, clients: 'most clients', why }
+      return finding(isLeftOut === true ? 'D061' : 'D061.repaired', facts, { subject: server })
     }),
   ),
   ...toolsOf(probes).flatMap(({ name: tool, schema, server }) => {
-    const [defect] = schemaDefects(schema)
-    return defect === undefined
-      ? []
-      : [finding('D061', { tool, clients: defect.clients }, { subject: server, why: defect.why })]
+    const [defect] = schemaDefects(tool, schema, server)
+    return defect === undefined ? [] : [findingOf(defect)]
   }),
 ]
 
@@ -45,19 +43,17 @@ export const lookAtEqualNames = (probes: readonly Probe[]): readonly Finding[] =
 }
 
 export const lookAtTexts = (probes: readonly Probe[]): readonly Finding[] => [
-  ...probes.flatMap(({ server, instructionBytes: bytes }) =>
-    bytes <= SHOWN_BYTES
-      ? []
-      : [finding('D063', { what: `the instructions of ${server}`, bytes }, { subject: server, fix: TELL })],
-  ),
-  ...toolsOf(probes).flatMap(({ name, server, descriptionBytes: bytes }) =>
-    bytes <= SHOWN_BYTES
-      ? []
-      : [finding('D063', { what: `the description of ${name}`, bytes }, { subject: server })],
-  ),
+  ...probes
+    .filter(({ instructionBytes }) => instructionBytes > SHOWN_BYTES)
+    .map(({ server, instructionBytes: bytes }) =>
+      finding('D063.instructions', { server, bytes }, { subject: server }),
+    ),
+  ...toolsOf(probes)
+    .filter(({ descriptionBytes }) => descriptionBytes > SHOWN_BYTES)
+    .map(({ name: tool, server, descriptionBytes: bytes }) =>
+      finding('D063', { tool, bytes }, { subject: server }),
+    ),
 ]
-
-const TELL = 'tell the author of the server'
 
 export const lookAtTokens = (probes: readonly Probe[]): readonly Finding[] => {
   const tools = toolsOf(probes)

@@ -21,9 +21,16 @@ export interface ServerProbe {
   /** The first non-JSON-RPC line of its stdout. */
   readonly noise: string | undefined
   /** Repairs of its lists, and omitted items. */
-  readonly repairs: readonly { readonly item: string; readonly words: string }[]
+  readonly repairs: readonly ItemNote[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
+}
+
+/** A repair of an item, or the reason why it was left out. */
+export interface ItemNote {
+  readonly item: string
+  readonly words: string
+  readonly isLeftOut: boolean
 }
 
 interface ProbedTool {
@@ -109,15 +116,17 @@ const valueAt = (text: JsonText, key: string): unknown => {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-/** The start of the warning about non-JSON-RPC output. */
-export const NOISE = 'ignoring non-JSON-RPC output'
+/** Returns the line in a log record about non-JSON-RPC output. Undefined for other records. */
+export const noiseIn = ({ line, doctor }: Readonly<Record<string, unknown>>): string | undefined =>
+  doctor === 'D034' && typeof line === 'string' ? line : undefined
+
 /** Maximum repairs of each server. */
 const REPAIRS_MAX = 100
 
 /** A logger that keeps the first non-JSON-RPC line and the remarks about items, which only the log has. */
 export class NoteTaker implements Logger {
   noise: string | undefined
-  readonly repairs: { readonly item: string; readonly words: string }[] = []
+  readonly repairs: ItemNote[] = []
 
   debug(): void {
     // Ignored.
@@ -132,10 +141,10 @@ export class NoteTaker implements Logger {
   }
 
   warn(facts: object, words: string): void {
-    const { line, list, item } = facts as Readonly<Record<string, unknown>>
-    if (words.startsWith(NOISE) && typeof line === 'string') this.noise ??= line
+    const { list, item, leftOut } = facts as Readonly<Record<string, unknown>>
+    this.noise ??= noiseIn(facts as Readonly<Record<string, unknown>>)
     if (typeof list !== 'string' || typeof item !== 'string' || this.repairs.length >= REPAIRS_MAX) return
-    this.repairs.push({ item, words })
+    this.repairs.push({ item, words, isLeftOut: leftOut === true })
   }
 
   child(): this {

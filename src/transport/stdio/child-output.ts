@@ -67,7 +67,7 @@ export class StdoutMessages {
     this.#onNoise()
     if (this.#noiseLines > 1) return
     const shown = sanitizeLine(line.subarray(0, NOISE_READ_BYTES).toString(), NOISE_SHOWN_BYTES)
-    this.#log.warn({ line: shown }, "ignoring non-JSON-RPC output on the server's stdout")
+    this.#log.warn({ line: shown, doctor: 'D034' }, "ignoring non-JSON-RPC output on the server's stdout")
   }
 }
 

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { askAddress, isListening } from '../../../src/cli/doctor/addresses.js'
+import { explain } from '../../../src/diagnostics/explain.js'
 
 const serve = async (t: Test, answer: RequestListener): Promise<string> => {
   const server = createServer(answer)
@@ -36,17 +37,24 @@ t.test('an address is probed for a listener', async t => {
   }
 })
 
+/** What a request to an address finds out, in words. */
+const askedAt = async (url: string) => {
+  const { status, cause } = await askAddress('web', url)
+  const found = cause && explain(cause)
+  return { status, why: found?.why, fix: found?.fix }
+}
+
 t.test('the answer of an address explains why its server is not reachable, with the fix', async t => {
   const rows: readonly (readonly [RequestListener, string, object])[] = [
     [only('POST', '/mcp'), '/mcp', { status: 200, why: undefined, fix: undefined }],
-    [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401', fix: undefined }],
+    [only('POST', '/mcp', 401), '/mcp', { status: 401, why: 'it answers 401' }],
     [only('POST', '/mcp', 503), '/mcp', { why: 'it answers 503', fix: 'contact its operator' }],
     [only('POST', '/mcp'), '/api', { status: 404, fix: /^write "url": "http:.*\/mcp"$/ }],
     [only('GET', '/sse'), '/mcp', { status: 404, fix: /^write "url": "http:.*\/sse"$/ }],
-    [only('GET', '/other'), '/mcp', { status: 404, why: 'it answers 404', fix: undefined }],
+    [only('GET', '/other'), '/mcp', { status: 404, why: 'it answers 404' }],
   ]
   for (const [answer, path, expected] of rows)
-    t.match(await askAddress(`${await serve(t, answer)}${path}`), expected, JSON.stringify(expected))
+    t.match(await askedAt(`${await serve(t, answer)}${path}`), expected, JSON.stringify(expected))
 })
 
 t.test('an address that cannot be asked is told with the reason', async t => {
@@ -54,16 +62,16 @@ t.test('an address that cannot be asked is told with the reason', async t => {
   hangsUp.listen(0, '127.0.0.1')
   await once(hangsUp, 'listening')
   const { port } = hangsUp.address() as AddressInfo
-  t.match(await askAddress(`http://127.0.0.1:${port}/mcp`), {
+  t.match(await askedAt(`http://127.0.0.1:${port}/mcp`), {
     status: undefined,
     why: /^it (?:hung up|fails with)/,
   })
-  t.match(await askAddress(`https://127.0.0.1:${port}/mcp`), { status: undefined, why: /^it / })
+  t.match(await askedAt(`https://127.0.0.1:${port}/mcp`), { status: undefined, why: /^it / })
   hangsUp.close()
   await once(hangsUp, 'close')
-  t.match(await askAddress(`http://127.0.0.1:${port}/mcp`), {
-    why: 'nothing listens there',
+  t.match(await askedAt(`http://127.0.0.1:${port}/mcp`), {
+    why: 'nobody listens there',
     fix: /^start the server/,
   })
-  t.match(await askAddress('no address'), { status: undefined, why: /^it fails with / })
+  t.match(await askedAt('no address'), { status: undefined, why: /^it fails with / })
 })

@@ -468,8 +468,8 @@ t.test('a tool that has changed is told until that is accepted', async t => {
 t.test('a problem is three lines, in colours and signs that its reader can see', async t => {
   const found = finding(
     'D030',
-    { command: 'uvx', server: 'git' },
-    { why: `Bearer ${SECRET}`, autoFix: { is: 'refresh' } },
+    { command: 'uvx', server: 'git', why: `Bearer ${SECRET}` },
+    { autoFix: { is: 'refresh' } },
   )
   const plain = findingText(found, { hasColor: false, isUnicode: false })
   t.equal(

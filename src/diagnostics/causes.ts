@@ -1,0 +1,59 @@
+import type { CauseRow } from './row.js'
+import { CLIENT_CAUSES } from './rows/clients.js'
+import { CONFIGURATION_CAUSES } from './rows/configuration.js'
+import { DAEMON_CAUSES, LIMIT_CAUSES } from './rows/daemon.js'
+import { ERROR_CAUSES } from './rows/errors.js'
+import { MACHINE_CAUSES } from './rows/machine.js'
+import { NAME_CAUSES, STATE_CAUSES } from './rows/names.js'
+import { SERVER_CAUSES } from './rows/servers.js'
+import { TOOL_CAUSES } from './rows/tools.js'
+
+/**
+ * Every cause of a problem, once: its code, message, severity and fix. Codes with a number never change their
+ * meaning and are not used again; docs/doctor.md explains each.
+ */
+export const CAUSES = {
+  ...MACHINE_CAUSES,
+  ...CONFIGURATION_CAUSES,
+  ...SERVER_CAUSES,
+  ...DAEMON_CAUSES,
+  ...CLIENT_CAUSES,
+  ...TOOL_CAUSES,
+  ...LIMIT_CAUSES,
+  ...NAME_CAUSES,
+  ...STATE_CAUSES,
+  ...ERROR_CAUSES,
+}
+
+export type CauseCode = keyof typeof CAUSES
+
+/** A number such as `D030`. */
+export type ProblemId = Extract<CauseCode, `D${number}`>
+
+/** The number of a code: `D006` for `D006.full`. */
+export type NumberOf<Code extends CauseCode> = Code extends `${infer Id extends ProblemId}.${string}`
+  ? Id
+  : Extract<Code, ProblemId>
+
+const ROWS: Readonly<Record<string, CauseRow>> = CAUSES
+
+export const isCauseCode = (text: string): text is CauseCode => Object.hasOwn(CAUSES, text)
+
+/** Returns the part of a code before the dot. */
+export const familyOf = (code: string): string => code.split('.', 1)[0] ?? code
+
+/** Returns the texts of a code, completed from those of its family. */
+export const rowOf = (code: CauseCode): CauseRow => ({ ...ROWS[familyOf(code)], ...ROWS[code] })
+
+const NUMBER = /^D\d+$/
+
+const isNumber = (code: string): code is ProblemId => NUMBER.test(code)
+
+/** The numbers of all problems, ascending. */
+export const PROBLEM_IDS: readonly ProblemId[] = Object.keys(CAUSES).filter(isNumber).sort()
+
+/** Returns the number of the problem in docs/doctor.md. Undefined for causes without one. */
+export const numberOf = (code: CauseCode): ProblemId | undefined => {
+  const number = rowOf(code).number ?? familyOf(code)
+  return isNumber(number) ? number : undefined
+}
