@@ -70,7 +70,7 @@ t.test('an address that cannot be asked is told with the reason', async t => {
   hangsUp.close()
   await once(hangsUp, 'close')
   t.match(await askedAt(`http://127.0.0.1:${port}/mcp`), {
-    why: 'nobody listens there',
+    why: 'nothing listens there',
     fix: /^start the server/,
   })
   t.match(await askedAt('no address'), { status: undefined, why: /^it fails with / })
