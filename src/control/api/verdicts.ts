@@ -1,4 +1,4 @@
-import type { ProblemId, ProblemId, ProblemId } from '../../diagnostics/causes.js'
+import type { ProblemId } from '../../diagnostics/causes.js'
 import { errorLines } from '../../kernel/error-lines.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
