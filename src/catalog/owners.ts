@@ -7,9 +7,9 @@ import type { Client, Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
-import type { Item } from './lists/listed.js'
+import type { Item } from './listed.js'
 import type { ServerView } from './lists/server-view.js'
-import { hasSignInTool, signInToolName } from './names/sign-in-tool.js'
+import { hasSignInTool, signInToolName } from './lists/sign-in-tool.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
 /** The server that owns a requested item, and the server's own name for it. */

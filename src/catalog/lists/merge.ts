@@ -1,22 +1,9 @@
 import type { Logger } from '../../kernel/logger.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
+import { digestOf, type Item, type Listed, type Merged, type MergePart } from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem } from '../names/rewrite.js'
-import { digestOf, type Item, type Listed } from './listed.js'
-import type { Paged } from './page.js'
-
-/** One server's part of a merged list; `index` is the server's position. */
-export interface MergePart {
-  readonly index: number
-  readonly alias: string
-  readonly items: readonly Item[]
-}
-
-export interface Merged extends Paged {
-  readonly parts: readonly MergePart[]
-  readonly byExposed: ReadonlyMap<string, Item>
-}
 
 /** A longer list exceeds every client's limit, even after filtering. */
 const EXACT_MAX = 500

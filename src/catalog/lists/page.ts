@@ -1,8 +1,8 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, objectText, textOf } from '../../kernel/json/text.js'
 import { LISTS, type ListName } from '../../model/listing.js'
+import type { Item } from '../listed.js'
 import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.js'
-import type { Item } from './listed.js'
 
 type PagedItem = Pick<Item, 'own' | 'text'>
 

@@ -5,7 +5,7 @@ import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { profileOf } from '../../peers/sharing.js'
-import { hasSameContent, type Listed } from './listed.js'
+import { hasSameContent, type Listed } from '../listed.js'
 import type { ServerView } from './server-view.js'
 
 /** A server's capabilities and lists from its last run, as far as they could be read. */

@@ -6,15 +6,14 @@ import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import type { Exposure } from '../exposure.js'
-import { createToolFilter, describedBy, type ToolFilter } from '../exposure.js'
+import { createToolFilter, describedBy, type Exposure, type ToolFilter } from '../exposure.js'
+import { digestOf, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { exposedUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
-import { digestOf, type Listed, listedOf, packItems, type Unplaced } from './listed.js'
 
 /** Maximum number of a server's tools with a hidden `outputSchema`. */
 const SCHEMALESS_MAX = 1000

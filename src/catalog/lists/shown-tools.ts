@@ -1,8 +1,7 @@
 import { kindOf, memberOf, rawText, withMember } from '../../kernel/json/text.js'
 import { searchTools } from '../../search/search-tools.js'
+import { digestOf, type Item, type Merged } from '../listed.js'
 import type { Choice, Pins } from '../views/tool-exposure.js'
-import { digestOf, type Item } from './listed.js'
-import type { Merged } from './merge.js'
 import type { Paged } from './page.js'
 
 /** A list as clients receive it. */

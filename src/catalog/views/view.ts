@@ -5,8 +5,7 @@ import { textOf } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
 import type { ListName } from '../../model/listing.js'
 import { annotationOf } from '../annotations.js'
-import type { Item } from '../lists/listed.js'
-import type { Merged, MergePart } from '../lists/merge.js'
+import type { Item, Merged, MergePart } from '../listed.js'
 
 /** Limits the servers and tools of a view. Tool names are the exposed ones. */
 export interface ViewRules {

@@ -64,7 +64,7 @@ const writtenLog = async (
   if (all.length > 0 || pid !== undefined || !existsSync(configTarget(config))) return undefined
   const [{ daemonPlace }, { isWanted }] = await Promise.all([
     import('../shared/daemon-place.js'),
-    import('../../control/daemon/kept-lines.js'),
+    import('../../telemetry/logs/kept-lines.js'),
   ])
   const since = query.get('since')
   const filter = {

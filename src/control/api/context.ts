@@ -2,9 +2,9 @@ import type { Problem, ProxyConfig } from '../../config/types.js'
 import type { Caller } from '../../kernel/caller.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { ClientHandler } from '../../model/links.js'
+import type { KeptLines } from '../../telemetry/logs/kept-lines.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus, StatusContext } from '../../telemetry/status/status.js'
-import type { KeptLines } from '../daemon/kept-lines.js'
 
 /** The parts of a running proxy that the API reads and controls. */
 export interface ControlApiContext extends StatusContext {

@@ -1,6 +1,6 @@
 import { type Caller, LOCAL, type Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
-import type { KeptLines } from '../daemon/kept-lines.js'
+import type { KeptLines } from '../../telemetry/logs/kept-lines.js'
 import type { ControlApiContext } from './context.js'
 import { callsView, clientsView, configView, errorsView, serversView } from './views.js'
 

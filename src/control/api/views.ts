@@ -1,4 +1,4 @@
-import type { Item, Listed } from '../../catalog/lists/listed.js'
+import type { Item, Listed } from '../../catalog/listed.js'
 import { mergeParts } from '../../catalog/lists/merge.js'
 import { redactServer } from '../../config/read/secrets.js'
 import { Fault } from '../../kernel/faults.js'

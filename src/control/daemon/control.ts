@@ -19,6 +19,7 @@ import {
   LINES_PROTOCOL,
 } from '../../shim/hello.js'
 import type { RuntimePaths } from '../../shim/place.js'
+import type { KeptLines, LogFilter } from '../../telemetry/logs/kept-lines.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
@@ -40,7 +41,6 @@ import type { VariableStatus } from '../environment/environment.js'
 import { tokenInFile } from './daemon-lock.js'
 import { keepFacts } from './facts-file.js'
 import { type InstallWatch, watchInstall } from './install-watch.js'
-import type { KeptLines, LogFilter } from './kept-lines.js'
 import { startSelfCheck } from './self-check.js'
 import type { LocalSessions } from './sessions.js'
 

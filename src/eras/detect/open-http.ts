@@ -15,14 +15,14 @@ import { discoverParams } from '../modern/envelope.js'
 import { mirrorHeaders } from '../modern/mirror-headers.js'
 import { openModernHttp } from '../modern/server-side/open.js'
 import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
-import type { ConnectionAttempt, LegacyServer, ModernServer, Verdict } from './era-cache.js'
 import {
   type HttpProbe,
   isModernAfterAll,
   isModernOnly,
   type ProbeVerdict,
   verdictOfHttp,
-} from './probe-verdict.js'
+} from '../shared/probe-verdict.js'
+import type { ConnectionAttempt, LegacyServer, ModernServer, Verdict } from './era-cache.js'
 import {
   hasOtherMode,
   modernBy,

@@ -15,14 +15,14 @@ import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { openModernPipe } from '../modern/server-side/open.js'
 import { MODERN_REVISIONS, type ModernRevision, methodNotFound } from '../protocol.js'
-import type { ConnectionAttempt, ModernServer } from './era-cache.js'
 import {
   isModernAfterAll,
   isModernOnly,
   type PipeProbe,
   type ProbeVerdict,
   verdictOfPipe,
-} from './probe-verdict.js'
+} from '../shared/probe-verdict.js'
+import type { ConnectionAttempt, ModernServer } from './era-cache.js'
 import {
   hasOtherMode,
   modernBy,

@@ -1,6 +1,5 @@
 import { annotationOf } from '../../catalog/annotations.js'
-import type { Item } from '../../catalog/lists/listed.js'
-import type { Merged } from '../../catalog/lists/merge.js'
+import type { Item, Merged } from '../../catalog/listed.js'
 import {
   arrayText,
   elementsOf,

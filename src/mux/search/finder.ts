@@ -1,5 +1,4 @@
-import type { Item } from '../../catalog/lists/listed.js'
-import type { Merged, MergePart } from '../../catalog/lists/merge.js'
+import type { Item, Merged, MergePart } from '../../catalog/listed.js'
 import { exposedName } from '../../catalog/names/names.js'
 import { memberOf, textMember, valueOf } from '../../kernel/json/text.js'
 import { type Question, ToolRanking } from '../../search/rank.js'

@@ -1,6 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.js'
-import type { Item } from '../../catalog/lists/listed.js'
-import type { Merged } from '../../catalog/lists/merge.js'
+import type { Item, Merged } from '../../catalog/listed.js'
 import type { Owners } from '../../catalog/owners.js'
 import { Fault } from '../../kernel/faults.js'
 import {

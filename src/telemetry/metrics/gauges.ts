@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
-import type { Listed } from '../../catalog/lists/listed.js'
+import type { Listed } from '../../catalog/listed.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import { LIMIT_NAMES } from '../../kernel/limits.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'

@@ -1,5 +1,5 @@
 import type { Logins } from '../../auth/store/logins.js'
-import type { Listed } from '../../catalog/lists/listed.js'
+import type { Listed } from '../../catalog/listed.js'
 import { aliasOf } from '../../catalog/names/names.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../../config/types.js'

@@ -2,12 +2,12 @@ import { useMemo } from 'preact/hooks'
 import type { ToolsView } from '../../control/api/views.js'
 import { hrefOf } from '../live/route.js'
 import type { PageState } from '../live/state.js'
+import { Filter } from '../parts/filter.js'
 import { bytes, countText, many, ms } from '../parts/format.js'
 import { useLoad } from '../parts/load.js'
 import { type Column, Table } from '../parts/table.js'
 import { CommandText, Empty } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
-import { Filter } from '../views/filter.js'
 
 type ToolRow = ToolsView['tools'][number]
 

@@ -1,11 +1,11 @@
 import { useMemo, useState } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
 import type { CallRow, PageState } from '../live/state.js'
+import { Filter } from '../parts/filter.js'
 import { clockTime, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty } from '../parts/text.js'
-import { Filter } from './filter.js'
 import { InFlightView } from './in-flight.js'
 
 const clientOf = ({ client, clientName }: CallRow) => (

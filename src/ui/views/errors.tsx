@@ -2,12 +2,12 @@ import { useMemo } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
 import type { ErrorRow, PageState } from '../live/state.js'
 import { type Fact, FactList } from '../parts/facts.js'
+import { Filter } from '../parts/filter.js'
 import { clockTime, countText, many, ms } from '../parts/format.js'
 import { joined, type Repeated } from '../parts/repeats.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty, LongText, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
-import { Filter } from './filter.js'
 
 /** Returns the same key for errors with the same message and place. @internal */
 export const sameness = ({ message, server, name, method }: ErrorRow): string =>

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Item } from '../../../src/catalog/lists/listed.js'
-import { type MergePart, mergeParts } from '../../../src/catalog/lists/merge.js'
+import type { Item, MergePart } from '../../../src/catalog/listed.js'
+import { mergeParts } from '../../../src/catalog/lists/merge.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import type { Server } from '../../../src/peers/server.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'

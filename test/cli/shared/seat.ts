@@ -4,9 +4,9 @@ import t from 'tap'
 import { createProxy } from '../../../src/app/proxy.js'
 import { openPlace } from '../../../src/cli/shared/seat.js'
 import { parseConfig } from '../../../src/config/parse.js'
-import { KeptLines } from '../../../src/control/daemon/kept-lines.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { StartLock } from '../../../src/shim/lock.js'
+import { KeptLines } from '../../../src/telemetry/logs/kept-lines.js'
 import { newPlace } from '../../support/proxy/place.js'
 
 t.test('a client that reaches a daemon finds it started, and its record written', async t => {

@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Item } from '../../../src/catalog/lists/listed.js'
-import type { Merged } from '../../../src/catalog/lists/merge.js'
+import type { Item, Merged } from '../../../src/catalog/listed.js'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { ToolFinder } from '../../../src/mux/search/finder.js'
 

@@ -13,7 +13,7 @@ import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { BufferedClose } from '../../buffered-close.js'
-import { mayBeOlder } from '../../detect/probe-verdict.js'
+import { mayBeOlder } from '../../shared/probe-verdict.js'
 import {
   type InitializeOptions,
   initializeParams,

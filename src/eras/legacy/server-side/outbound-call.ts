@@ -10,7 +10,7 @@ import { repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { withMeta } from '../../../wire/jsonrpc.js'
-import { hasBecomeModern } from '../../detect/probe-verdict.js'
+import { hasBecomeModern } from '../../shared/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectLegacyRequest } from '../project/messages.js'
 

@@ -1,6 +1,6 @@
 import { annotationOf } from '../../../catalog/annotations.js'
 import type { Catalog } from '../../../catalog/catalog.js'
-import type { Item } from '../../../catalog/lists/listed.js'
+import type { Item } from '../../../catalog/listed.js'
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { ByteAccount } from '../../../kernel/byte-account.js'
 import type { Principal } from '../../../kernel/caller.js'

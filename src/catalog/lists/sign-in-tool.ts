@@ -1,7 +1,7 @@
 import { textOf } from '../../kernel/json/text.js'
 import type { Server } from '../../peers/server.js'
-import { digestOf, type Listed, listBytesOf } from '../lists/listed.js'
-import { exposedName } from './names.js'
+import { digestOf, type Listed, listBytesOf } from '../listed.js'
+import { exposedName } from '../names/names.js'
 
 const OWN = 'sign_in'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { cut, trust } from '../../kernel/json/cursor.js'
-import { arrayText, type JsonText } from '../../kernel/json/text.js'
-import type { Server } from '../../peers/server.js'
+import { cut, trust } from '../kernel/json/cursor.js'
+import { arrayText, type JsonText } from '../kernel/json/text.js'
+import type { Server } from '../peers/server.js'
 
 export interface Item {
   readonly server: Server
@@ -40,6 +40,21 @@ export interface Listed {
   readonly leftOut: Readonly<Record<'filter' | 'broken' | 'twice', number>>
   readonly digest: string
   readonly bytes: number
+}
+
+/** One server's part of a merged list; `index` is the server's position. */
+export interface MergePart {
+  readonly index: number
+  readonly alias: string
+  readonly items: readonly Item[]
+}
+
+/** A list merged from all servers. */
+export interface Merged {
+  readonly parts: readonly MergePart[]
+  readonly byExposed: ReadonlyMap<string, Item>
+  /** Cached pages, by the index of their first item. */
+  readonly pages: Map<number, JsonText>
 }
 
 /** Returns a digest of texts in their order, separated by a byte that JSON never holds. */

@@ -1,6 +1,6 @@
 import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { isObject } from '../../kernel/object.js'
-import type { LineSink } from '../../telemetry/logs/logger.js'
+import type { LineSink } from './logger.js'
 
 const MIB = 1024 * 1024
 const OWN = { lines: 2000, chars: 2 * MIB }

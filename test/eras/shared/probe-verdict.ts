@@ -5,7 +5,7 @@ import {
   type ProbeRules,
   verdictOfHttp,
   verdictOfPipe,
-} from '../../../src/eras/detect/probe-verdict.js'
+} from '../../../src/eras/shared/probe-verdict.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { classify } from '../../../src/wire/classify.js'
 

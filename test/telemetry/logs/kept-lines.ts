@@ -1,5 +1,5 @@
 import t from 'tap'
-import { KeptLines } from '../../../src/control/daemon/kept-lines.js'
+import { KeptLines } from '../../../src/telemetry/logs/kept-lines.js'
 
 const line = (facts: object): string => `${JSON.stringify({ level: 30, time: 1, ...facts })}\n`
 
