@@ -6,6 +6,7 @@ import { build } from 'esbuild'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
 import { withPart } from './docs/markdown.mjs'
 import { messagesText } from './docs/messages.mjs'
+import { floorPlan, roomTable } from './docs/room-map.mjs'
 import { limitTable, objectIn, settingTable } from './docs/setting-tables.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -101,6 +102,8 @@ const pages = async () => {
   const all = {
     ...partsOf(documentedSchema()),
     'cli.md': { commands: commandsText(verbs.SECTIONS), 'exit codes': exitTable(verbs.EXIT_TABLE) },
+    'architecture.md': { rooms: await floorPlan() },
+    '../src/README.md': { rooms: await roomTable() },
   }
   const found = []
   for (const [name, parts] of Object.entries(all)) {

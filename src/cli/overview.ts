@@ -69,7 +69,7 @@ const clientServers = async (): Promise<readonly Row[]> => {
   const [{ files }, { readClients }, { projectsIn }, { readValue }] = await Promise.all([
     setupFiles(),
     import('../setup/import/sources.js'),
-    import('../setup/import/containers.js'),
+    import('../setup/edit/containers.js'),
     import('../setup/files/edit-file.js'),
   ])
   const machine = setupMachine()

@@ -1,10 +1,9 @@
 import type { LoginStatus } from '../../auth/store/login-status.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { readConfiguration } from '../shared/configuration.js'
-import { print, printText } from '../shared/output/output.js'
+import { print, printText, spanText } from '../shared/output/output.js'
 import { stdoutLook, tableText } from '../shared/output/table.js'
 import { configOption, defineVerb, EXIT } from '../shared/verb.js'
-import { spanText } from '../status/status.js'
 import { openStore, signInServers } from './signing-in.js'
 
 const HEADINGS = ['SERVER', 'OWNER', 'STATE', 'SCOPES', 'EXPIRES', 'REFRESH']

@@ -5,11 +5,11 @@ import { isNobody } from '../../shim/place.js'
 import { isWanted, type LogFilter } from '../../telemetry/logs/kept-lines.js'
 import { runningPlace, wedged } from '../shared/daemon-place.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../shared/log-lines.js'
-import { print, printText, say } from '../shared/output/output.js'
+import { print, printText, say, spanText } from '../shared/output/output.js'
 import { stdoutLook, tableText } from '../shared/output/table.js'
 import { pidOption } from '../shared/running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../shared/verb.js'
-import { jsonStatus, parseStatus, shownStatus, spanText } from '../status/status.js'
+import { jsonStatus, parseStatus, shownStatus } from '../status/status.js'
 
 export const status = defineVerb({
   usage: 'status',

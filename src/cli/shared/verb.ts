@@ -123,3 +123,6 @@ export const EXIT_TABLE = `Exit codes:
   3    the configuration cannot be used
   4    no server could be reached, the call failed, or the port or socket is not available
   129  SIGHUP, 130 SIGINT, 143 SIGTERM: list and call, and any verb at the second signal`
+
+/** Shown instead of an empty table. */
+export const NO_SERVERS = 'no server is enabled; fix: mcp-proxy add NAME -- COMMAND'

@@ -4,11 +4,10 @@ import { errorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import { configTarget } from '../shared/configuration.js'
-import { count, numbered, print, printText } from '../shared/output/output.js'
+import { count, numbered, print, printText, spanText } from '../shared/output/output.js'
 import { stdoutLook, tableText } from '../shared/output/table.js'
 import { askRunning, chooseRunning, pidOption, runningName, theRunning } from '../shared/running.js'
-import { CliError, configOption, defineVerb, EXIT, textOption } from '../shared/verb.js'
-import { NO_SERVERS } from '../tools/list.js'
+import { CliError, configOption, defineVerb, EXIT, NO_SERVERS, textOption } from '../shared/verb.js'
 import { answerAtRest } from './at-rest.js'
 import { showTools } from './tool-times.js'
 
@@ -278,16 +277,3 @@ const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string =>
 /** Returns whether a list was truncated; absent in older versions. */
 const isCut = ({ truncated = [] }: Partial<ServerStatus>, list: string): boolean =>
   truncated.some(name => name === list)
-
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3600],
-  ['m', 60],
-] as const
-
-/** Formats a duration in its largest unit. */
-export const spanText = (ms: number): string => {
-  const seconds = Math.max(0, Math.floor(ms / 1000))
-  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1]
-  return `${Math.floor(seconds / size)}${unit}`
-}

@@ -4,7 +4,7 @@ import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { numbered, print, printText } from '../shared/output/output.js'
 import { type Look, stdoutLook, tableText } from '../shared/output/table.js'
-import { configOption, defineVerb, EXIT, logLevelOption } from '../shared/verb.js'
+import { configOption, defineVerb, EXIT, logLevelOption, NO_SERVERS } from '../shared/verb.js'
 import { loginFault, loginOption } from './logins.js'
 import { aloneOption, inSession, isWell, type ProxySession } from './session.js'
 
@@ -139,9 +139,6 @@ const tables = (servers: readonly ServerStatus[], found: Found, look: Look): str
   ]
   return sections.filter(text => text !== undefined).join('\n\n')
 }
-
-/** Shown instead of an empty table. */
-export const NO_SERVERS = 'no server is enabled; fix: mcp-proxy add NAME -- COMMAND'
 
 const HEADINGS: Readonly<Record<string, string>> = { uriTemplate: 'URI TEMPLATE' }
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import type { ContainerMembers } from '../import/containers.js'
+import type { ContainerMembers } from '../edit/containers.js'
 import { SetupError } from '../setup-error.js'
 
 const REGISTRY = 'https://registry.modelcontextprotocol.io'

@@ -1,5 +1,5 @@
 import { isObject } from '../../kernel/object.js'
-import type { ContainerMembers } from '../import/containers.js'
+import type { ContainerMembers } from '../edit/containers.js'
 import { type ImportedEntry, variableName } from '../import/normalise.js'
 
 /** A described server and its required variables. */

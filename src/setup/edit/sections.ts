@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isContainer } from '../import/containers.js'
 import { EditError, type ParseText } from './change.js'
+import { isContainer } from './containers.js'
 import { type Fold, type FoldedText, foldedText, SHORT } from './fold.js'
 
 /** A part of a file from one top-level name to the next. */

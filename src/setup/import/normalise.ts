@@ -3,8 +3,8 @@ import { KEYS } from '../../config/schema/keys.generated.js'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { Json } from '../edit/change.js'
+import type { ContainerMembers } from '../edit/containers.js'
 import { commandWords } from './command-line.js'
-import type { ContainerMembers } from './containers.js'
 
 /** An entry of `mcpServers` in our own file. */
 export type ImportedEntry = Readonly<Record<string, Json>>

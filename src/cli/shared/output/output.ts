@@ -57,3 +57,16 @@ export const numbered = (words: string, number: string | undefined): string =>
 
 /** Formats a count such as "1 server" or "2 servers". */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+] as const
+
+/** Formats a duration in its largest unit. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1]
+  return `${Math.floor(seconds / size)}${unit}`
+}

@@ -122,7 +122,7 @@ const FURTHER = ['D012', 'D013', 'D014', 'D015', 'D016', 'D017', 'D059']
 const findings = async (config: string | undefined): Promise<readonly Finding[]> => {
   const [{ examine, gatherOnce, worstFirst }, { sourcesOf }] = await Promise.all([
     import('../../doctor/examine.js'),
-    import('../doctor/sources.js'),
+    import('./sources.js'),
   ])
   const sources = sourcesOf({ config, server: undefined, isOffline: true, timeoutMs: 0 })
   const options = { only: FURTHER, server: undefined, isOffline: true }
