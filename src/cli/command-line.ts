@@ -1,11 +1,11 @@
 import yargs, { type Argv } from 'yargs'
 import { suggest } from '../config/schema/suggest.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
+import { isShortCommand, ownCommand, pasteable } from '../kernel/machine/own-command.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
 import { GRAMMAR } from './parse-simple.js'
 import { columnsOf } from './shared/output/look.js'
 import { printText } from './shared/output/output.js'
-import { isShortCommand, ownCommand, pasteable } from './shared/output/typed.js'
 import {
   type Chosen,
   CliError,

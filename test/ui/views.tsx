@@ -22,7 +22,8 @@ import { call, server, servers, slots, state, status } from './facts.js'
 
 const MARKUP = '<img src=x onerror=alert(1)>'
 
-Object.assign(globalThis, { localStorage: { getItem: () => null } })
+const sessionStorage: Record<string, string> = {}
+Object.assign(globalThis, { localStorage: { getItem: () => null }, sessionStorage })
 
 const shown = (hash: string, more: Partial<PageState> = {}): string =>
   render(<PageFrame state={state(more)} route={parseRoute(hash)} news="" onRetry={() => undefined} />)
@@ -367,4 +368,23 @@ t.test('a server that needs a login has a button that leads there', t => {
   )
   t.match(render(<Offered offer={{}} command={command} />), command)
   t.end()
+})
+
+t.test('commands start with what the user can type where the daemon runs from a clone', async t => {
+  t.match(shown('#/servers', { servers: servers([]) }), '<code>mcp-proxy add NAME -- COMMAND</code>')
+  sessionStorage['command'] = "node '/a b/bin/mcp-proxy.js'"
+  t.teardown(() => delete sessionStorage['command'])
+  t.match(
+    shown('#/servers', { servers: servers([]) }),
+    /<code>node '\/a b\/bin\/mcp-proxy\.js' add NAME -- COMMAND<\/code>/,
+  )
+  const why = {
+    query: 'x',
+    version: 1,
+    kind: 'error',
+    causes: [],
+    fix: 'mcp-proxy is old: mcp-proxy daemon restart',
+  } as const
+  const text = render(<WhyPanel why={{ ...why, verdict: 'shown', answered: true }} />)
+  t.match(text, "To do: mcp-proxy is old: node '/a b/bin/mcp-proxy.js' daemon restart.")
 })

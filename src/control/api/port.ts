@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cookieIn } from '../../auth/authorization-server/sign-in/cookies.js'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
+import { ownCommand } from '../../kernel/machine/own-command.js'
 import { isObject } from '../../kernel/object.js'
 import type { Api } from './api.js'
 import { apiRequest, FAULT_STATUSES, requestBodyOf, sendAnswer, sendJson } from './http.js'
@@ -139,7 +140,12 @@ const login = (
   if (redeemed !== undefined) {
     logins?.succeeded(request)
     const { cookie, secret } = redeemed
-    sendJson(response, 200, { version: 1, secret }, { 'set-cookie': setCookie(cookie, origin) })
+    sendJson(
+      response,
+      200,
+      { version: 1, secret, command: ownCommand() },
+      { 'set-cookie': setCookie(cookie, origin) },
+    )
     return
   }
   const retryAfter = logins?.failed(request)

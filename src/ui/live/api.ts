@@ -43,11 +43,25 @@ export const read = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
 export const change = async <T = void>(path: string, body: object = {}): Promise<T> =>
   (await (await send(path, { method: 'POST', body: JSON.stringify(body) })).json()) as T
 
+/** Key of the command that starts the proxy's program, in the tab's storage. */
+const COMMAND = 'command'
+
 /** Exchanges a code for the credential of this tab. Rejects like `read`. */
 export const logInToPage = async (code: string): Promise<void> => {
-  const { secret } = await change<{ readonly secret: string }>('login', { code })
+  const { secret, command } = await change<{ readonly secret: string; readonly command: string }>('login', {
+    code,
+  })
   sessionStorage[SECRET] = secret
+  sessionStorage[COMMAND] = command
 }
+
+/** Matches the commands in texts, but not the program name in a sentence. */
+const ADVICE =
+  /mcp-proxy (?=(init|add|install|enable|connect|daemon|service|auth|status|why|logs|ui|list|doctor|check)\b)/g
+
+/** Replaces `mcp-proxy` in commands, because the shell may not find it. */
+export const withOwnCommand = (text: string): string =>
+  text.replace(ADVICE, match => (sessionStorage[COMMAND] ? `${sessionStorage[COMMAND]} ` : match))
 
 /** Follows an event stream to its end. Rejects like `read`, and when the stream breaks or falls silent. */
 export const followEvents = async (

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { withOwnCommand } from '../live/api.js'
 import { hrefOf, type ViewName } from '../live/route.js'
 import { bytes } from './format.js'
 
@@ -23,7 +24,8 @@ export const LongText = ({ text, first = FIRST }: { readonly text: string; reado
 }
 
 /** A command with a copy button. */
-export const CommandText = ({ text }: { readonly text: string }) => {
+export const CommandText = ({ text: short }: { readonly text: string }) => {
+  const text = withOwnCommand(short)
   const [isCopied, setCopied] = useState(false)
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(

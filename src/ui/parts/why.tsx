@@ -1,4 +1,5 @@
 import type { Why } from '../../control/api/why.js'
+import { withOwnCommand } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
 import { useLoad } from './load.js'
 import { LongText } from './text.js'
@@ -41,7 +42,7 @@ export const WhyPanel = ({ why }: { readonly why: Why }) => (
         ))}
       </ul>
     )}
-    {why.fix !== undefined && <p class="fix">To do: {why.fix}.</p>}
+    {why.fix !== undefined && <p class="fix">To do: {withOwnCommand(why.fix)}.</p>}
   </div>
 )
 

@@ -1,5 +1,5 @@
 import type { ConfigView } from '../../control/api/views.js'
-import { change } from '../live/api.js'
+import { change, withOwnCommand } from '../live/api.js'
 import type { PageState } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { clockTime } from '../parts/format.js'
@@ -48,7 +48,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
                 <span class="about">{key || 'the file'}</span>
                 <Lamp word={severity === 'error' ? 'failed' : 'odd'} show={severity} />
                 <span class="words">
-                  <LongText text={`${message}. ${fix}`} first={400} />
+                  <LongText text={`${message}. ${withOwnCommand(fix)}`} first={400} />
                 </span>
                 <code>{[where, line, column].filter(Boolean).join(':')}</code>
               </li>

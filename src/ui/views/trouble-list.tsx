@@ -1,3 +1,4 @@
+import { withOwnCommand } from '../live/api.js'
 import type { PageTrouble } from '../live/troubles.js'
 import { Lamp } from '../parts/lamp.js'
 import { SignInButton } from '../parts/sign-in.js'
@@ -32,7 +33,7 @@ export const TroubleList = ({
             )}
             <Lamp word={level === 'bad' ? 'failed' : 'odd'} show={kind} />
             <span class="words">
-              <LongText text={words} first={300} />
+              <LongText text={withOwnCommand(words)} first={300} />
             </span>
             {LOGINS.has(kind) ? (
               <SignInButton name={about} command={command} />

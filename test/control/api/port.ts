@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { PageSessions, pageCookie } from '../../../src/control/api/page-sessions.js'
 import { answerPort, type PortEntry } from '../../../src/control/api/port.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
+import { ownCommand } from '../../../src/kernel/machine/own-command.js'
 import { pageHeaders } from '../../support/proxy/page-login.js'
 
 /** The API as somebody meets it who comes from wherever `entry` says. */
@@ -50,6 +51,8 @@ t.test('with auth a token lets in from anywhere, and so does a code', async t =>
   t.equal((await ask('status', { headers: { authorization: 'Bearer good' } })).status, 200)
   const body = JSON.stringify({ code: sessions.newCode() })
   const login = await ask('login', { method: 'POST', body })
+  const { command } = (await login.clone().json()) as { readonly command: string }
+  t.equal(command, ownCommand(), 'the page learns the command that starts this program')
   t.equal((await ask('status', { headers: await pageHeaders(login) })).status, 200)
 })
 

@@ -1,11 +1,11 @@
 import { sep } from 'node:path'
 import { systemClock } from '../../../kernel/async/clock.js'
 import { within } from '../../../kernel/async/deadline.js'
+import { pasteable } from '../../../kernel/machine/own-command.js'
 import { homeFolder } from '../../../kernel/machine/who-am-i.js'
 import { plainText } from '../../../kernel/secrets/plain-text.js'
 import { unblock } from '../../../transport/node-internals.js'
 import { shownText } from './signs.js'
-import { pasteable } from './typed.js'
 
 /** Writes a line of data to stdout, for programs and people. */
 export const print = (text: string | Uint8Array): void => {

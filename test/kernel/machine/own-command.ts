@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { COMMANDS, nameOf } from '../../../../src/cli/all-verbs.js'
-import { commandFor, pasteable, typeAs } from '../../../../src/cli/shared/output/typed.js'
-import { isWindows } from '../../../support/processes.js'
-import { BIN } from '../../../support/proxy/start.js'
+import { COMMANDS, nameOf } from '../../../src/cli/all-verbs.js'
+import { commandFor, pasteable, typeAs } from '../../../src/kernel/machine/own-command.js'
+import { isWindows } from '../../support/processes.js'
+import { BIN } from '../../support/proxy/start.js'
 
 t.test(
   'a command is short where mcp-proxy on PATH is this program, and else has its path',
