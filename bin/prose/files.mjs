@@ -6,7 +6,7 @@ const SKIPPED =
 
 /** Word lists, names of keys, and programs in other languages. */
 const DATA =
-  /^src\/(?:catalog\/search\/(?:common-words|words|stem)|cluster\/engine\/scripts|setup\/import\/normalise)\.ts$/
+  /^src\/(?:search\/(?:common-words|words|stem)|cluster\/engine\/scripts|setup\/import\/normalise)\.ts$/
 
 export const isCode = path => /\.[mc]?[jt]sx?$/.test(path)
 
