@@ -5,7 +5,7 @@ import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { NoteTaker, probedState, probedTool, type ServerProbe } from '../telemetry/status/probed.js'
+import { ProbeLog, probedState, probedTool, type ServerProbe } from '../telemetry/status/probed.js'
 import type { ServerStatus } from '../telemetry/status/status.js'
 import { createProxy } from './proxy.js'
 
@@ -46,13 +46,13 @@ const probeOne = async (
   server: ServerConfig,
   { timeoutMs, closing }: ProbeOptions,
 ): Promise<ServerProbe> => {
-  const heard = new NoteTaker()
+  const received = new ProbeLog()
   const startedMs = performance.now()
   const plain = plainly(server, timeoutMs)
   const only = { servers: [plain], startupWaitMs: timeoutMs, pageSize: PAGE_SIZE }
   const proxy = createProxy(
     { ...config, ...only, audit: undefined, auth: undefined },
-    { log: heard, listWaitMs: Math.max(plain.timeouts.listMs, SHORT_LIST_MS) },
+    { log: received, listWaitMs: Math.max(plain.timeouts.listMs, SHORT_LIST_MS) },
   )
   const client = new LocalClient(proxy.clientHandler)
   const look = (): ServerStatus | undefined => proxy.status().servers[0]
@@ -67,8 +67,8 @@ const probeOne = async (
       transport: server.transport.kind,
       ms: Math.round(performance.now() - startedMs),
       ...probedState(first, look(), timeoutMs),
-      noise: heard.noise,
-      repairs: heard.repairs,
+      noise: received.noise,
+      repairs: received.repairs,
       instructionBytes: Buffer.byteLength(instructions),
       tools: tools.map(tool => probedTool(tool, server, views)),
     }

@@ -29,9 +29,6 @@ import { Dialer } from './dialer.js'
 import { type KnownServers, knownServers } from './known-servers.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { PageOrigin } from './listeners/page-origin.js'
-import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
-import { type ServerRegistry, serverRegistry } from './server-registry.js'
-import { ServerSwitches } from './server-switches.js'
 import {
   createMetrics,
   createTracing,
@@ -41,7 +38,10 @@ import {
   restartServer,
   startOnly,
   type Tracing,
-} from './watching.js'
+} from './observability.js'
+import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
+import { type ServerRegistry, serverRegistry } from './server-registry.js'
+import { ServerSwitches } from './server-switches.js'
 
 export type { Proxy, ProxyOptions } from './proxy-contract.js'
 

@@ -53,7 +53,7 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
   const ended = new Deferred<number>()
   const hold = setInterval(() => undefined, 2 ** 30)
   let code: number | undefined
-  let heard: { readonly signal: Signal; readonly atMs: number } | undefined
+  let received: { readonly signal: Signal; readonly atMs: number } | undefined
   const end = (wanted: number): void => {
     if (code !== undefined) return
     code = wanted
@@ -63,8 +63,8 @@ export const createShutdown = (options: ShutdownOptions): Shutdown => {
     })
   }
   const onSignal = (signal: Signal): void => {
-    const isEcho = heard?.signal === signal && clock.nowMs() - heard.atMs < ECHO_MS
-    heard = { signal, atMs: clock.nowMs() }
+    const isEcho = received?.signal === signal && clock.nowMs() - received.atMs < ECHO_MS
+    received = { signal, atMs: clock.nowMs() }
     if (code !== undefined) {
       if (!isEcho) exit(SIGNAL_CODES[signal])
       return

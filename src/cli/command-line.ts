@@ -4,8 +4,8 @@ import { IDENTITY } from '../kernel/machine/identity.js'
 import { isShortCommand, ownCommand, pasteable } from '../kernel/machine/own-command.js'
 import { COMMANDS, type Command, commandAt, isGroup, nameOf, SECTIONS } from './all-verbs.js'
 import { GRAMMAR } from './parse-simple.js'
-import { columnsOf } from './shared/output/look.js'
 import { printText } from './shared/output/output.js'
+import { columnsOf } from './shared/output/terminal.js'
 import {
   type Chosen,
   CliError,

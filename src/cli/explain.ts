@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { Fault } from '../kernel/faults.js'
 import { SetupError } from '../setup/setup-error.js'
-import { numbered, say } from './shared/output/output.js'
+import { numbered, printToStderr } from './shared/output/output.js'
 import { CliError, EXIT } from './shared/verb.js'
 
 interface Lines {
@@ -14,9 +14,9 @@ interface Lines {
 /** Prints an error to stderr in up to three lines and returns the exit code. */
 export const explainError = (thrown: unknown, words: readonly string[]): number => {
   const { code, what, why = WHYS[code], fix = fixFor(code, words) } = linesOf(thrown)
-  say(`mcp-proxy: ${what}`)
-  if (why !== undefined) say(`  why: ${why}`)
-  if (fix !== undefined) say(`  fix: ${fix}`)
+  printToStderr(`mcp-proxy: ${what}`)
+  if (why !== undefined) printToStderr(`  why: ${why}`)
+  if (fix !== undefined) printToStderr(`  fix: ${fix}`)
   return code
 }
 

@@ -5,8 +5,8 @@ import { IDENTITY } from '../kernel/machine/identity.js'
 import type { ProxyStatus } from '../telemetry/status/status.js'
 import { findServers } from './setup/finding.js'
 import { configTarget, loadFile } from './shared/configuration.js'
-import { count, oneLineText, print, say, shortPath } from './shared/output/output.js'
-import { stdoutLook, tableText } from './shared/output/table.js'
+import { count, oneLineText, print, printToStderr, shortPath } from './shared/output/output.js'
+import { stdoutLayout, tableText } from './shared/output/table.js'
 import { setupFiles, setupMachine } from './shared/setup-files.js'
 import { EXIT } from './shared/verb.js'
 
@@ -28,7 +28,7 @@ export const overview = async (): Promise<number> => {
     ].join('\n'),
   )
   const first = errors > 0 ? CHECK : clients.length === 0 ? INSTALL : STATUS
-  say(['', 'Next:', ...[first, LIST, DOCTOR].map(next)].join('\n'))
+  printToStderr(['', 'Next:', ...[first, LIST, DOCTOR].map(next)].join('\n'))
   return EXIT.ok
 }
 
@@ -53,12 +53,12 @@ const beginning = async (): Promise<number> => {
     isBare
       ? 'mcp-proxy is not set up yet, and no client on this machine has servers.'
       : `mcp-proxy is not set up yet. Found ${counts}:\n\n` +
-          tableText(['SERVER', 'CLIENT', 'SCOPE', 'FILE'], rows, stdoutLook()),
+          tableText(['SERVER', 'CLIENT', 'SCOPE', 'FILE'], rows, stdoutLayout()),
   )
-  for (const problem of found.problems) say(problem.message)
+  for (const problem of found.problems) printToStderr(problem.message)
   const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in front of them'
-  say(`\nNext:\n  mcp-proxy init   ${about}; shows everything before it is written`)
-  if (isBare) say('  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it')
+  printToStderr(`\nNext:\n  mcp-proxy init   ${about}; shows everything before it is written`)
+  if (isBare) printToStderr('  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it')
   return EXIT.ok
 }
 

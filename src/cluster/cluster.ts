@@ -47,7 +47,7 @@ export interface ClusterOptions {
 }
 
 /** Serves requests that other replicas forward, for one endpoint path. */
-export interface RelayedFace {
+export interface RelayedEndpoint {
   readonly serve: HttpHandler
   /** Returns the session of a request. */
   readonly sessionOf: (request: HttpRequest) => string | undefined
@@ -182,7 +182,7 @@ export class Cluster {
   }
 
   /** Serves forwarded requests after admission; `faceAt` returns the endpoint of a path. */
-  serve(faceAt: (path: string) => RelayedFace | undefined): HttpHandler {
+  serve(endpointAt: (path: string) => RelayedEndpoint | undefined): HttpHandler {
     return (request, responder) => {
       const { caller, path } = request
       const received = this.#received.get(caller)
@@ -191,8 +191,9 @@ export class Cluster {
         return
       }
       const pass: HttpHandler = (each, answer) => {
-        const face = faceAt(each.path)
-        if (face === undefined || !this.#serve(face, received, each, answer)) answer.send(MISDIRECTED, {})
+        const endpoint = endpointAt(each.path)
+        if (endpoint === undefined || !this.#serve(endpoint, received, each, answer))
+          answer.send(MISDIRECTED, {})
       }
       if (path === PEER_PATH) {
         if (request.query.has(NEWS)) this.notes.look()
@@ -204,11 +205,11 @@ export class Cluster {
   }
 
   /** Returns false if the session is not here. */
-  #serve(face: RelayedFace, from: Received, ...exchange: Parameters<HttpHandler>): boolean {
+  #serve(endpoint: RelayedEndpoint, from: Received, ...exchange: Parameters<HttpHandler>): boolean {
     const [request, responder] = exchange
-    const { serve } = face
-    const id = face.sessionOf(request)
-    if (id !== undefined && !face.has(id))
+    const { serve } = endpoint
+    const id = endpoint.sessionOf(request)
+    if (id !== undefined && !endpoint.has(id))
       // This replica may be about to take it over.
       return (
         (from.adopts || this.#relay.seeks(id)) && this.#relay.session(id, { request, responder, serve }, from)

@@ -26,7 +26,7 @@ export interface NotesOptions {
 
 export interface NoteListener {
   /** Called for each note of any replica, including this one. */
-  heard(value: Buffer): void
+  received(value: Buffer): void
   /** Called when all notes may be lost: the listener should write its own again. */
   lost(): void
 }
@@ -141,7 +141,7 @@ export class Notes {
       for (const name of names) {
         const sealed = await store.noted(name)
         const note = sealed && this.#open(name, sealed)
-        if (note !== undefined) this.#listeners.get(note.kind)?.heard(note.value)
+        if (note !== undefined) this.#listeners.get(note.kind)?.received(note.value)
       }
       seen.version = version
       if (names.length === 0) return

@@ -16,9 +16,9 @@ import {
 } from './hello.js'
 import { StartLock } from './lock.js'
 import {
+  isAbsent,
   isDenied,
   isHangUp,
-  isNobody,
   type PlaceEnvironment,
   preparePlace,
   type RuntimePaths,
@@ -32,14 +32,14 @@ export interface DaemonConnection {
 }
 
 /** Number of the explanation in docs/daemon.md. */
-export type Trouble = 'D041' | 'D042' | 'D046'
+export type DaemonProblem = 'D041' | 'D042' | 'D046'
 
 /** Reports that no daemon could be reached or started. */
 export class NoDaemon extends Error {
-  readonly code: Trouble
+  readonly code: DaemonProblem
   override readonly name = 'NoDaemon'
 
-  constructor(code: Trouble, message: string) {
+  constructor(code: DaemonProblem, message: string) {
     super(message)
     this.code = code
   }
@@ -161,7 +161,7 @@ export class Connector {
   #explain(thrown: unknown): Attempt {
     if (thrown instanceof NoDaemon || (thrown instanceof Fault && thrown.code === 'invalid-params'))
       throw thrown
-    if (isNobody(thrown)) return { is: 'nobody' }
+    if (isAbsent(thrown)) return { is: 'nobody' }
     if (isHangUp(thrown)) return { is: 'ending' }
     if (thrown instanceof Fault && thrown.code === 'timeout') {
       const nowMs = performance.now()

@@ -7,7 +7,7 @@ import { homeFolder } from '../kernel/machine/who-am-i.js'
 import { isObject } from '../kernel/object.js'
 import { unblock } from '../transport/node-internals.js'
 import { readArguments, type ShimArguments } from './arguments.js'
-import { Connector, NoDaemon, type Trouble } from './connector.js'
+import { Connector, type DaemonProblem, NoDaemon } from './connector.js'
 import { defaultConfigFile } from './default-config-file.js'
 import type { Hello } from './hello.js'
 import { placeId, placeOf, thisMachine } from './place.js'
@@ -148,7 +148,7 @@ interface Explained {
 
 const REFUSED: Explained = { why: 'the daemon rejected the request', fix: 'mcp-proxy check' }
 const FIX = 'mcp-proxy doctor --only D04'
-const WHYS: Readonly<Record<Trouble, string>> = {
+const WHYS: Readonly<Record<DaemonProblem, string>> = {
   D041: 'see its log: mcp-proxy daemon logs',
   D042: 'its process is running but does not respond',
   D046: 'its socket or folder belongs to another user, or cannot be accessed',

@@ -184,7 +184,7 @@ const checkOwn = (path: string): Stats | undefined => {
 }
 
 /** Reports whether no proxy listens: the socket is missing, or left by a dead proxy. */
-export const isNobody = (thrown: unknown): boolean => {
+export const isAbsent = (thrown: unknown): boolean => {
   const code = systemCode(thrown)
   return code === 'ECONNREFUSED' || code === 'ENOENT'
 }

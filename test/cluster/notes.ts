@@ -23,7 +23,7 @@ const start = () => {
       isSettled: () => settling.is,
     })
     const heard: string[] = []
-    notes.on('word', { heard: value => heard.push(value.toString()), lost: () => heard.push('lost') })
+    notes.on('word', { received: value => heard.push(value.toString()), lost: () => heard.push('lost') })
     const beat = async (): Promise<void> => {
       notes.heard(await store.beat(id, { ...FACTS, address: id }, 6000))
       await settled()
@@ -88,7 +88,7 @@ t.test('a listener that subscribes during a read gets the broadcasts read before
   }
   await b.beat()
   const heard: string[] = []
-  b.notes.on('late', { heard: value => heard.push(value.toString()), lost: () => undefined })
+  b.notes.on('late', { received: value => heard.push(value.toString()), lost: () => undefined })
   await b.beat()
   b.store.news = news
   for (const answer of answers) answer()

@@ -611,7 +611,7 @@ t.test('error texts under another issuer’s name are not shown', async t => {
   })
   const { code, out, err } = await logIn()
   t.equal(code, 4)
-  t.match(err, /the answer to the login is came from another authorization server/)
+  t.match(err, /the response to the login came from another authorization server/)
   t.notMatch(out + err, /evil|Visit/)
 })
 

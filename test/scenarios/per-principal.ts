@@ -595,7 +595,7 @@ t.test('who signed in at our authorization server, or at its provider, need not 
   const asked = await bobs.open(link)
   t.match(asked.text, new RegExp(`Sign in at ${new URL(idp.issuer).host}`))
   const stranger = await atProvider(bobs, await bobs.press(asked, 'identify'))
-  t.match(stranger, { status: 403, url: link, text: /for somebody else/ })
+  t.match(stranger, { status: 403, url: link, text: /belongs to another user/ })
   const again = await bobs.press(stranger, 'switch')
   t.match(again.text, 'value="identify"')
   const refused = await bobs.press(again, 'identify')
@@ -618,7 +618,11 @@ t.test('who signed in at our authorization server, or at its provider, need not 
   await allowWith(one, path, BOB)
   await allowWith(other, path, ALICE)
   const bobsLink = linkIn(textOf(await call(await open(BOB), 'github__sign_in')))
-  t.match(await other.open(bobsLink), { status: 403, text: /for somebody else/ }, 'by the cookie of alice')
+  t.match(
+    await other.open(bobsLink),
+    { status: 403, text: /belongs to another user/ },
+    'by the cookie of alice',
+  )
   t.match(await one.open(bobsLink), { status: 200, text: /value="continue"/ }, 'by that of bob')
 })
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { AuthReplicas } from '../../auth/authorization-server/server.js'
-import { Cluster, type RelayedFace } from '../../cluster/cluster.js'
+import { Cluster, type RelayedEndpoint } from '../../cluster/cluster.js'
 import { STARTING } from '../../cluster/link/forwarding.js'
 import type { ClusterConfig } from '../../config/types.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
@@ -45,7 +45,7 @@ export interface JoinedCluster {
   /** Shares the grants of clients. */
   readonly replicas: AuthReplicas
   /** Sets the handlers of forwarded requests, by path. */
-  serves(face: (path: string) => RelayedFace | undefined): void
+  serves(endpoint: (path: string) => RelayedEndpoint | undefined): void
   close(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   const tls = config.peer.tls && (await readTls(config.peer.tls))
   // Refuse requests until the replica has joined.
   const here: { cluster?: Cluster } = {}
-  let faceAt: (path: string) => RelayedFace | undefined = () => undefined
+  let endpointAt: (path: string) => RelayedEndpoint | undefined = () => undefined
   const authorize: GateOptions['authorize'] = request => {
     const { method = 'GET', url = '/', headers } = request
     const target = { method, target: url, headers: headers as Record<string, string | undefined> }
@@ -69,7 +69,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     allowedOrigins: [],
     authorize,
     isLeaving: () => here.cluster?.isLeaving === true,
-    endpoints: { get: () => here.cluster?.serve(path => faceAt(path)) },
+    endpoints: { get: () => here.cluster?.serve(path => endpointAt(path)) },
     other: () => Promise.reject(new Fault('unavailable', 'The replica is starting')),
     ...{ tls, bounds, clock, log },
   })
@@ -88,8 +88,8 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   const pages = new PageRelay(cluster, clock)
   return {
     ...{ cluster, pages, replicas: { notes: cluster.notes, keys: config.keys } },
-    serves(face) {
-      faceAt = path => pages.faceAt(path) ?? face(path)
+    serves(endpoint) {
+      endpointAt = path => pages.endpointAt(path) ?? endpoint(path)
     },
     async close() {
       await cluster.close()

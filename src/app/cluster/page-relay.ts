@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Cluster, RelayedFace } from '../../cluster/cluster.js'
+import type { Cluster, RelayedEndpoint } from '../../cluster/cluster.js'
 import type { ClusterMember } from '../../cluster/engine/store.js'
 import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
@@ -62,7 +62,7 @@ export class PageRelay {
   }
 
   /** Returns the handler of forwarded requests, or undefined for another path. */
-  faceAt(path: string): RelayedFace | undefined {
+  endpointAt(path: string): RelayedEndpoint | undefined {
     if (path !== PAGES_PATH) return undefined
     return {
       has: () => true,

@@ -22,7 +22,7 @@ export interface SharedListsOptions {
 /** Digests of all lists of a server: as last read here, and as last shared. */
 interface Digests {
   read?: string
-  heard?: string
+  received?: string
 }
 
 /**
@@ -39,10 +39,10 @@ export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsO
   cache.share((server, print, bytes) => {
     const digests = of(server)
     const digest = digestOf(bytes)
-    const isNews = digests.read !== digest && digests.heard !== digest
+    const isNews = digests.read !== digest && digests.received !== digest
     digests.read = digest
     if (!isNews) return
-    delete digests.heard
+    delete digests.received
     const value = Buffer.concat([Buffer.from(`${print}\n`), bytes])
     notes.write(KIND, print, { value, ttlMs: LIFE_MS }).catch((thrown: unknown) => {
       delete digests.read
@@ -50,15 +50,15 @@ export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsO
     })
   })
   notes.on(KIND, {
-    heard(value) {
+    received(value) {
       const end = value.indexOf('\n')
       const print = value.subarray(0, end).toString()
       const server = servers().find(each => cache.printOf(each) === print)
       if (server === undefined) return
       const bytes = value.subarray(end + 1)
       const digests = of(server)
-      digests.heard = digestOf(bytes)
-      const known = digests.heard === digests.read ? undefined : decodeServer(bytes)
+      digests.received = digestOf(bytes)
+      const known = digests.received === digests.read ? undefined : decodeServer(bytes)
       if (known !== undefined) learned(server, known)
     },
     lost() {

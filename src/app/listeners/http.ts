@@ -30,13 +30,13 @@ import type { WsServer } from '../../transport/ws/server.js'
 import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { ResourceServer } from '../auth/resource-server.js'
-import { relayedFace } from '../cluster/faces.js'
 import type { JoinedCluster } from '../cluster/join.js'
+import { relayedEndpoint } from '../cluster/relayed-endpoint.js'
 import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
 import type { PagesContext } from './pages.js'
 import { refusalsOf } from './refusals.js'
-import { FACES, ViewCallers, viewIn } from './views.js'
+import { ENDPOINT_PATHS, ViewCallers, viewIn } from './views.js'
 
 /** The endpoints of one HTTP port. */
 export interface HttpEndpoints {
@@ -60,7 +60,7 @@ export interface HttpEndpoints {
   close(): Promise<void>
 }
 
-const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = FACES
+const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = ENDPOINT_PATHS
 /** Public paths: their answers hold no secrets. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
@@ -111,7 +111,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     authorize: callers.authorizing(entry.authorize),
     open: HEALTH_PATHS,
     isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
-    endpoints: { get: path => endpoints.get(facePathOf(path, view => views.wasThere(view))) },
+    endpoints: { get: path => endpoints.get(endpointPathOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     ...(onRefused !== undefined && {
       onRefused: refused => onRefused(refused, known.principalAt(refused.remoteAddress)),
@@ -192,8 +192,8 @@ const createListeners = (
     : undefined
   const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
   joined?.serves(path =>
-    relayedFace(
-      facePathOf(path, () => true),
+    relayedEndpoint(
+      endpointPathOf(path, () => true),
       { http, sse },
     ),
   )
@@ -225,7 +225,7 @@ const endpointsOf = (
 /**
  * Returns the path of a view's endpoint without the view. Returns other paths and unknown views unchanged.
  */
-const facePathOf = (path: string, isThere: (view: string) => boolean): string => {
+const endpointPathOf = (path: string, isThere: (view: string) => boolean): string => {
   const view = viewIn(path)
   return view !== undefined && isThere(view) ? path.slice(0, path.length - view.length - 1) : path
 }
@@ -287,7 +287,7 @@ export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint =
     // Several first clients may arrive at the same time.
     server ??= createWsServer({
       ...context,
-      serves: asked => facePathOf(asked, view => context.views.has(view)) === path,
+      serves: asked => endpointPathOf(asked, view => context.views.has(view)) === path,
       onChannel: (channel, caller, from) => listeners.serve(channel, caller, from),
     })
     if (isClosing) void server.close()

@@ -3,13 +3,13 @@ import type { Caller, RenewCaller } from '../../kernel/caller.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 
 /** The endpoint paths. Each view adds its own, such as `/mcp/web`. */
-export const FACES = ['/mcp', '/sse', '/messages', '/ws'] as const
+export const ENDPOINT_PATHS = ['/mcp', '/sse', '/messages', '/ws'] as const
 
 /** Returns the view in a path such as `/mcp/web`. Undefined for other paths. */
 export const viewIn = (path: string): string | undefined => {
   const end = path.indexOf('/', 1)
-  const isFace = end > 0 && (FACES as readonly string[]).includes(path.slice(0, end))
-  return isFace ? path.slice(end + 1) : undefined
+  const isEndpoint = end > 0 && (ENDPOINT_PATHS as readonly string[]).includes(path.slice(0, end))
+  return isEndpoint ? path.slice(end + 1) : undefined
 }
 
 type Authorize = GateOptions['authorize']

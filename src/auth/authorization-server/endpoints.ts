@@ -209,7 +209,7 @@ export class AuthServerEndpoints {
   /** Deletes clients without a grant, least recently used first. */
   #makeRoom(): boolean {
     const { bounds, consents, store } = this.#options
-    const clients = store.shelf('Client')
+    const clients = store.store('Client')
     const isFull = (): boolean => clients.size >= bounds.max.registrations
     if (!isFull()) return true
     for (const id of store.unusedClients()) {

@@ -21,8 +21,7 @@ import { AuthServerEndpoints } from './endpoints.js'
 import { addressOf, type OnGrantEvent } from './grant-events.js'
 import { CALLBACK_PATH, metadataOf } from './metadata.js'
 import { createProvider } from './provider.js'
-import { SharedShelves, type SharedShelvesOptions } from './shared-shelves.js'
-import { Shelf } from './shelf.js'
+import { ReplicatedStores, type ReplicatedStoresOptions } from './replicated-stores.js'
 import { Approvals } from './sign-in/approvals.js'
 import { type Consent, Consents } from './sign-in/consents.js'
 import { Cookies } from './sign-in/cookies.js'
@@ -32,6 +31,7 @@ import { PendingLogins } from './sign-in/pending-logins.js'
 import { SignedInPeople } from './sign-in/people.js'
 import { SignInFlow } from './sign-in/sign-in.js'
 import { Store } from './store.js'
+import { TokenStore } from './token-store.js'
 
 export interface AuthServerOptions {
   /** Scheme, host and port for clients. */
@@ -58,7 +58,7 @@ export interface AuthServerOptions {
 
 /** State shared by all replicas. */
 export interface AuthReplicas {
-  readonly notes: SharedShelvesOptions['notes']
+  readonly notes: ReplicatedStoresOptions['notes']
   /** Keys from the configuration. */
   readonly keys: readonly string[]
 }
@@ -114,7 +114,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
   const { replicas } = options
   const oidc = await oidcProvider()
-  const shared = replicas && new SharedShelves({ notes: replicas.notes, clock, log })
+  const shared = replicas && new ReplicatedStores({ notes: replicas.notes, clock, log })
   const parts = {
     ...{ ...options, issuer, embedded },
     store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
@@ -173,13 +173,13 @@ const approvalsFor = (
     onWrong: () => refusals.report({ address: '', path: 'auth approve', why: 'no sign-in has this code' }),
   })
 
-const consentsIn = (folder: string, shared: SharedShelves | undefined, log: Logger): Consents =>
+const consentsIn = (folder: string, shared: ReplicatedStores | undefined, log: Logger): Consents =>
   new Consents(
-    new Shelf<Consent>({
+    new TokenStore<Consent>({
       ...{ most: MOST_CONSENTS, file: join(folder, 'consents.json'), log },
       ownerOf: ({ principal }) => principal,
       familyOf: ({ clientId }) => clientId,
-      shared: shared && { shelves: shared, name: 'consents' },
+      shared: shared && { stores: shared, name: 'consents' },
     }),
   )
 
@@ -189,7 +189,7 @@ const networkOf = (request: IncomingMessage | undefined): string =>
 /** Returns the user of a browser by its session cookie; undefined for removed users. */
 const ownerOf = (cookies: Cookies, store: Store, people: SignedInPeople): Principal | undefined => {
   const id = cookies.get('session')
-  const principal = id === undefined ? undefined : store.shelf('Session').get(tokenHash(id))?.accountId
+  const principal = id === undefined ? undefined : store.store('Session').get(tokenHash(id))?.accountId
   return principal !== undefined && people.isKnown(principal) ? principal : undefined
 }
 
@@ -280,7 +280,7 @@ const approver = (
 interface LoginOptions extends AuthServerOptions {
   readonly issuer: URL
   readonly folder: string
-  readonly shared: SharedShelves | undefined
+  readonly shared: ReplicatedStores | undefined
 }
 
 /** Checks the identity provider of `auth.embedded.login` and returns a line for the user. Never rejects. */
@@ -307,15 +307,15 @@ const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
     fetch:
       options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp, clock }),
   })
-  const shelf = new Shelf<IdentitySession>({
+  const store = new TokenStore<IdentitySession>({
     ...{ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log },
     ownerOf: ({ principal }) => principal,
-    shared: shared && { shelves: shared, name: 'sessions' },
+    shared: shared && { stores: shared, name: 'sessions' },
   })
   const [key = keptKey(stateDir), ...older] = replicaKeys(replicas?.keys ?? [], 'sessions')
   return {
     provider,
-    sessions: new IdentitySessions({ provider, shelf, keys: [key, ...older] }),
+    sessions: new IdentitySessions({ provider, store: store, keys: [key, ...older] }),
     pending: new PendingLogins(bounds.max.loginFlows, clock),
   }
 }

@@ -4,14 +4,14 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
-import type { SharedShelves } from './shared-shelves.js'
-import { Shelf, type ShelfOptions } from './shelf.js'
+import type { ReplicatedStores } from './replicated-stores.js'
+import { TokenStore, type TokenStoreOptions } from './token-store.js'
 
 /** Compares two secrets in constant time. */
 export const isSameText = (one: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(tokenHash(one)), Buffer.from(tokenHash(other)))
 
-type Rules = Pick<ShelfOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & {
+type Rules = Pick<TokenStoreOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & {
   readonly file?: string
   /** True if the id is public; other ids are credentials, stored as hashes. */
   readonly isOpen?: boolean
@@ -33,7 +33,7 @@ const RULES: Readonly<Record<string, Rules>> = {
 }
 const OTHERS: Rules = { most: 1000 }
 
-const nobody = async (): Promise<undefined> => await Promise.resolve(undefined)
+const noUser = async (): Promise<undefined> => await Promise.resolve(undefined)
 
 const DAY = 86_400
 
@@ -70,27 +70,27 @@ export interface StoreOptions {
   /** Returns the network of the current request. */
   readonly network: () => string
   /** Shares the data with other replicas. */
-  readonly shared: SharedShelves | undefined
+  readonly shared: ReplicatedStores | undefined
   readonly log: Logger
 }
 
-/** Storage of oidc-provider: one shelf per model. */
+/** Storage of oidc-provider: one store per model. */
 export class Store {
   readonly #options: StoreOptions
-  readonly #shelves = new Map<string, Shelf<AdapterPayload>>()
+  readonly #stores = new Map<string, TokenStore<AdapterPayload>>()
 
   constructor(options: StoreOptions) {
     this.#options = options
     // Created at once to receive changes of other replicas.
-    if (options.shared !== undefined) for (const model of Object.keys(RULES)) this.shelf(model)
+    if (options.shared !== undefined) for (const model of Object.keys(RULES)) this.store(model)
   }
 
-  shelf(model: string): Shelf<AdapterPayload> {
-    const known = this.#shelves.get(model)
+  store(model: string): TokenStore<AdapterPayload> {
+    const known = this.#stores.get(model)
     if (known !== undefined) return known
     const { bounds, folder, shared, log } = this.#options
     const { file, ...rules } = RULES[model] ?? OTHERS
-    const shelf = new Shelf<AdapterPayload>({
+    const store = new TokenStore<AdapterPayload>({
       ...rules,
       ...(model === 'Interaction' && {
         most: bounds.max.loginFlows,
@@ -100,22 +100,22 @@ export class Store {
       ownerOf,
       isUsedUp: ({ consumed }) => consumed !== undefined,
       ...(file !== undefined && { file: join(folder, file) }),
-      ...(shared !== undefined && { shared: { shelves: shared, name: model } }),
+      ...(shared !== undefined && { shared: { stores: shared, name: model } }),
       familyOf: value => value.grantId ?? familyWithoutGrant(model, value),
       log,
     })
-    this.#shelves.set(model, shelf)
-    return shelf
+    this.#stores.set(model, store)
+    return store
   }
 
   /** Returns the access token with this hash. */
   token(sha256: string): AdapterPayload | undefined {
-    return this.shelf('AccessToken').get(sha256) ?? this.shelf('ClientCredentials').get(sha256)
+    return this.store('AccessToken').get(sha256) ?? this.store('ClientCredentials').get(sha256)
   }
 
   /** Reports whether a refresh token is known, even if used; true while replicas cannot be asked. */
   async knowsRefreshToken(token: string): Promise<boolean> {
-    const known = this.shelf('RefreshToken').seek(tokenHash(token))
+    const known = this.store('RefreshToken').seek(tokenHash(token))
     return await known.then(
       kept => kept !== undefined,
       () => true,
@@ -125,16 +125,16 @@ export class Store {
   /** Ends all grants of a session at the identity provider. */
   async revokeSession(session: string): Promise<void> {
     const grants = new Set<string>()
-    for (const [, { extra, grantId }] of this.shelf('AccessToken').entries())
+    for (const [, { extra, grantId }] of this.store('AccessToken').entries())
       if (extra?.['session'] === session && grantId !== undefined) grants.add(grantId)
-    for (const [, { amr, grantId }] of this.shelf('RefreshToken').entries())
+    for (const [, { amr, grantId }] of this.store('RefreshToken').entries())
       if (amr?.[0] === session && grantId !== undefined) grants.add(grantId)
     await this.revoke([...grants])
   }
 
   /** Loads a token from other replicas. Rejects with a Fault `unavailable` if they do not answer. */
   async seekToken(sha256: string): Promise<void> {
-    for (const model of ['AccessToken', 'ClientCredentials']) await this.shelf(model).seek(sha256)
+    for (const model of ['AccessToken', 'ClientCredentials']) await this.store(model).seek(sha256)
   }
 
   /** Returns a user's grant that already gives a client exactly these resources and at least these scopes. */
@@ -146,9 +146,9 @@ export class Store {
       readonly scopes: readonly string[]
     },
   ): string | undefined {
-    const shelf = this.shelf('Grant')
-    return shelf.family(principal).findLast(id => {
-      const { clientId, resources } = shelf.get(id) ?? {}
+    const store = this.store('Grant')
+    return store.family(principal).findLast(id => {
+      const { clientId, resources } = store.get(id) ?? {}
       if (clientId !== wanted.clientId || typeof resources !== 'object') return false
       const granted = Object.entries<unknown>({ ...resources })
       return (
@@ -166,41 +166,41 @@ export class Store {
   async revoke(grantIds: readonly string[]): Promise<void> {
     const models = ['AccessToken', 'AuthorizationCode', 'RefreshToken']
     const ended = models.map(model => {
-      const shelf = this.shelf(model)
-      return shelf.delete(...grantIds.flatMap(id => shelf.family(id)))
+      const store = this.store(model)
+      return store.delete(...grantIds.flatMap(id => store.family(id)))
     })
-    await Promise.all([...ended, this.shelf('Grant').delete(...grantIds)])
+    await Promise.all([...ended, this.store('Grant').delete(...grantIds)])
   }
 
   /** Creates an adapter for oidc-provider. */
   readonly adapter = (model: string): Adapter => {
-    const shelf = this.shelf(model)
+    const store = this.store(model)
     const keyOf = (id: string): string => (RULES[model]?.isOpen === true ? id : tokenHash(id))
     return {
       upsert: async (id, payload) => {
         if (model === 'RefreshToken') await this.#prolong(payload)
         if (model === 'Grant') await this.#used(payload.clientId)
         if (model === 'Interaction') {
-          await shelf.set(keyOf(id), { ...this.#begun(payload, shelf.get(keyOf(id))), jti: undefined })
+          await store.set(keyOf(id), { ...this.#begun(payload, store.get(keyOf(id))), jti: undefined })
           return
         }
         // The id of a token is the token itself, and must not be stored.
-        await shelf.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
+        await store.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
       },
       find: async id => {
-        const kept = await shelf.seek(keyOf(id))
+        const kept = await store.seek(keyOf(id))
         return kept && (model === 'Client' ? kept : { ...kept, jti: id })
       },
       // Unused: their features are disabled.
-      findByUid: nobody,
-      findByUserCode: nobody,
+      findByUid: noUser,
+      findByUserCode: noUser,
       consume: async id => {
-        const kept = shelf.get(keyOf(id))
+        const kept = store.get(keyOf(id))
         if (kept !== undefined)
-          await shelf.set(keyOf(id), { ...kept, consumed: Math.floor(Date.now() / 1000) })
+          await store.set(keyOf(id), { ...kept, consumed: Math.floor(Date.now() / 1000) })
       },
-      destroy: id => shelf.delete(keyOf(id)),
-      revokeByGrantId: grantId => shelf.delete(...shelf.family(grantId)),
+      destroy: id => store.delete(keyOf(id)),
+      revokeByGrantId: grantId => store.delete(...store.family(grantId)),
     }
   }
 
@@ -210,8 +210,8 @@ export class Store {
    */
   unusedClients(): readonly string[] {
     const used = new Set<string | undefined>()
-    for (const [id] of this.shelf('Grant').entries()) used.add(this.shelf('Grant').get(id)?.clientId)
-    return [...this.shelf('Client').entries()].flatMap(([id, { exp }]) => {
+    for (const [id] of this.store('Grant').entries()) used.add(this.store('Grant').get(id)?.clientId)
+    return [...this.store('Client').entries()].flatMap(([id, { exp }]) => {
       const ageMs = exp === undefined ? Number.POSITIVE_INFINITY : Date.now() - (exp - DAY) * 1000
       return ageMs > REGISTERED_MS && !used.has(id) ? [id] : []
     })
@@ -219,10 +219,10 @@ export class Store {
 
   /** Records that a browser requested the page of a sign-in. */
   async fetched(uid: string): Promise<void> {
-    const shelf = this.shelf('Interaction')
-    const kept = shelf.get(tokenHash(uid))
+    const store = this.store('Interaction')
+    const kept = store.get(tokenHash(uid))
     if (kept === undefined || begunIn(kept).isFetched === true) return
-    await shelf.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
+    await store.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
   }
 
   /** Limits sign-ins by client and network. */
@@ -234,13 +234,13 @@ export class Store {
 
   /** Extends a grant to the lifetime of its newest refresh token. */
   async #prolong({ grantId = '', exp }: AdapterPayload): Promise<void> {
-    const grant = this.shelf('Grant').get(grantId)
-    if (grant !== undefined) await this.shelf('Grant').set(grantId, { ...grant, exp })
+    const grant = this.store('Grant').get(grantId)
+    if (grant !== undefined) await this.store('Grant').set(grantId, { ...grant, exp })
   }
 
   /** Keeps a client as long as it has a grant. */
   async #used(clientId = ''): Promise<void> {
-    const client = this.shelf('Client').get(clientId)
-    if (client !== undefined) await this.shelf('Client').set(clientId, { ...client, exp: undefined })
+    const client = this.store('Client').get(clientId)
+    if (client !== undefined) await this.store('Client').set(clientId, { ...client, exp: undefined })
   }
 }

@@ -34,7 +34,7 @@ export const readClientRequest = async (
     return { request, client: undefined, isGuess: false }
   const form = await readForm(request)
   if (form === undefined) return undefined
-  const code = store.shelf('AuthorizationCode').get(tokenHash(form.get('code') ?? ''))
+  const code = store.store('AuthorizationCode').get(tokenHash(form.get('code') ?? ''))
   if (code?.redirectUri !== undefined && !form.has('redirect_uri')) form.set('redirect_uri', code.redirectUri)
   const refresh = form.get('refresh_token')
   const isUnknown = refresh !== null && !(await store.knowsRefreshToken(refresh))

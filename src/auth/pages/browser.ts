@@ -23,7 +23,7 @@ export interface BrowsersOptions {
 }
 
 /** Methods by which the user of a browser can authenticate. */
-export interface Ways {
+export interface IdentificationMethods {
   /** True if personal tokens are accepted. */
   readonly byToken: boolean
   /** Host of the identity provider, if configured. */
@@ -54,7 +54,7 @@ export class Browsers {
   }
 
   /** Returns the methods by which `principal` can authenticate in the browser `visit`, to do `what`. */
-  waysFor(principal: Principal, visit: string, what: string): Ways {
+  methodsFor(principal: Principal, visit: string, what: string): IdentificationMethods {
     const { authServer } = this.#options
     const isLocal = principal === LOCAL.principal
     return {

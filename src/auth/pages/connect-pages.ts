@@ -14,10 +14,17 @@ import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
-import { type Away, type Heard, hear, isAnswerTo, type LoginProgress, progressOf } from './progress.js'
+import {
+  type Away,
+  isAnswerTo,
+  type LoginProgress,
+  progressOf,
+  storeResult,
+  type VisitResult,
+} from './progress.js'
 import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
-import type { LoginDraft, Underway, WebLogins } from './web-login.js'
+import type { LoginDraft, StartedLogin, WebLogins } from './web-login.js'
 
 const COOKIE_MS = 10 * 60_000
 
@@ -117,14 +124,14 @@ export class ConnectPages {
     const { link, progress, request, response } = visit
     const { browsers } = this.#options
     const name = this.#nameOf(visit)
-    const heard = progress.heard.get(name)
+    const result = progress.results.get(name)
     const principal = browsers.approved(name) ?? browsers.signedInAs(request, response)
     if (isOwners(visit)) await this.#showOwn(visit)
     else if (progress.owner !== undefined) sendPage(response, GONE)
     else if (principal === link.principal) await this.#showOwn(this.#adopt(visit))
-    else if (heard?.isStranger ?? principal !== undefined) {
+    else if (result?.isStranger ?? principal !== undefined) {
       sendPage(response, strangerPage(this.#form(visit)))
-    } else this.#ask(visit, heard?.problem)
+    } else this.#ask(visit, result?.problem)
   }
 
   /** Asks the user to authenticate. */
@@ -135,7 +142,7 @@ export class ConnectPages {
       response,
       whoPage({
         ...this.#form(visit, problem),
-        ...this.#options.browsers.waysFor(link.principal, this.#nameOf(visit), what),
+        ...this.#options.browsers.methodsFor(link.principal, this.#nameOf(visit), what),
         server: link.server.name,
         ...(problem !== undefined && { status: 403 }),
       }),
@@ -222,13 +229,13 @@ export class ConnectPages {
       else sendPage(response, strangerPage(this.#form(visit)))
     } else {
       // The user is not the one in the cookie.
-      this.#hear(visit, { isStranger: false })
+      this.#storeResult(visit, { isStranger: false })
       this.#again(visit)
     }
   }
 
-  #hear(visit: Visit, heard: Heard): void {
-    hear(visit.progress, this.#nameOf(visit), heard)
+  #storeResult(visit: Visit, result: VisitResult): void {
+    storeResult(visit.progress, this.#nameOf(visit), result)
   }
 
   async #sendToProvider(visit: Visit): Promise<void> {
@@ -246,8 +253,8 @@ export class ConnectPages {
     const draft = await this.#draft(visit)
     if (draft !== undefined) {
       try {
-        const { url, underway } = await this.#options.logins.begin(draft)
-        this.#leave(visit, { is: 'login', state: underway.pending.state, underway })
+        const { url, started } = await this.#options.logins.begin(draft)
+        this.#leave(visit, { is: 'login', state: started.pending.state, started: started })
         redirect(visit.response, url.href)
         return
       } catch (thrown) {
@@ -286,7 +293,7 @@ export class ConnectPages {
     }
     this.#leave(visit, undefined)
     if (away.is === 'identity') await this.#identified(visit, answer, away.pending)
-    else if (isOwners(visit)) await this.#signedIn(visit, answer, away.underway)
+    else if (isOwners(visit)) await this.#signedIn(visit, answer, away.started)
     else sendPage(response, NOT_HERE)
   }
 
@@ -295,18 +302,18 @@ export class ConnectPages {
       const principal = await this.#options.browsers.finishSignIn(answer, pending)
       const isWhoAsked = principal === visit.link.principal && visit.progress.owner === undefined
       if (isWhoAsked) this.#adopt(visit)
-      else this.#hear(visit, { isStranger: true })
+      else this.#storeResult(visit, { isStranger: true })
     } catch (thrown) {
       const problem = thrown instanceof SignInRefused ? 'You were not signed in there.' : wordsOf(thrown)
-      this.#hear(visit, { isStranger: false, problem })
+      this.#storeResult(visit, { isStranger: false, problem })
     }
     this.#again(visit)
   }
 
-  async #signedIn(visit: Visit, answer: URLSearchParams, underway: Underway): Promise<void> {
+  async #signedIn(visit: Visit, answer: URLSearchParams, started: StartedLogin): Promise<void> {
     const { link, progress } = visit
     try {
-      await this.#options.logins.finish(underway, answer)
+      await this.#options.logins.finish(started, answer)
       progress.at = 'done'
       progress.problem = undefined
       this.#options.links.used(link)

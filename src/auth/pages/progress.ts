@@ -2,7 +2,7 @@ import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import type { PendingSignIn } from '../authorization-server/sign-in/identity-provider.js'
 import { callbackPath } from './client-document.js'
 import type { SignInPageLink } from './sign-in-links.js'
-import type { LoginDraft, Underway } from './web-login.js'
+import type { LoginDraft, StartedLogin } from './web-login.js'
 
 /** The state of a link. */
 export interface LoginProgress {
@@ -15,12 +15,12 @@ export interface LoginProgress {
   /** The last error, for the user. */
   problem: string | undefined
   /** Results for browsers of unknown or other users, by browser. */
-  readonly heard: Map<string, Heard>
+  readonly results: Map<string, VisitResult>
   /** Destination of the browser, and the expected `state`. */
   away: Away | undefined
 }
 
-export interface Heard {
+export interface VisitResult {
   readonly isStranger: boolean
   readonly problem?: string
 }
@@ -28,7 +28,7 @@ export interface Heard {
 /** Reason why a browser is at another site. Secret. */
 export type Away = { readonly state: string } & (
   | { readonly is: 'identity'; readonly pending: PendingSignIn }
-  | { readonly is: 'login'; readonly underway: Underway }
+  | { readonly is: 'login'; readonly started: StartedLogin }
 )
 
 /** Maximum number of remembered browsers per link. */
@@ -43,7 +43,7 @@ export const progressOf = (link: SignInPageLink): LoginProgress => {
     asked: undefined,
     at: 'open',
     problem: undefined,
-    heard: new Map(),
+    results: new Map(),
     away: undefined,
   }
   all.set(link, progress)
@@ -51,8 +51,8 @@ export const progressOf = (link: SignInPageLink): LoginProgress => {
 }
 
 /** Stores a result of a browser for its next page. */
-export const hear = ({ heard: all }: LoginProgress, browser: string, heard: Heard): void => {
-  all.set(browser, heard)
+export const storeResult = ({ results: all }: LoginProgress, browser: string, results: VisitResult): void => {
+  all.set(browser, results)
   const [oldest] = all.keys()
   if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)
 }
@@ -60,6 +60,6 @@ export const hear = ({ heard: all }: LoginProgress, browser: string, heard: Hear
 /** Reports whether a response is on the path of the expected issuer, since other issuers use other paths. */
 export const isAnswerTo = (away: Away | undefined, state: string, path: string): away is Away => {
   if (away?.state !== state) return false
-  const issuer = away.is === 'login' ? away.underway.pending.discovery.server.issuer : undefined
+  const issuer = away.is === 'login' ? away.started.pending.discovery.server.issuer : undefined
   return path === (issuer === undefined ? CALLBACK_PATH : callbackPath(issuer))
 }

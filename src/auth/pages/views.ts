@@ -1,5 +1,5 @@
 import { type Html, type HtmlPage, html } from '../authorization-server/sign-in/page.js'
-import type { Ways } from './browser.js'
+import type { IdentificationMethods } from './browser.js'
 
 /** Content of a form. */
 interface Form {
@@ -24,7 +24,7 @@ const AGAIN_S = 2
 
 /** Renders the page on which the user of a link authenticates. */
 export const whoPage = (
-  view: Form & Ways & { readonly server: string; readonly status?: number },
+  view: Form & IdentificationMethods & { readonly server: string; readonly status?: number },
 ): HtmlPage => {
   const { byToken, code, provider, server, status } = view
   const isStuck = !byToken && provider === undefined && code === undefined

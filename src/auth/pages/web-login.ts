@@ -18,7 +18,7 @@ export interface LoginDraft {
 }
 
 /** A login in progress in a browser. Secret. */
-export interface Underway {
+export interface StartedLogin {
   readonly draft: LoginDraft
   readonly client: OAuthClient
   readonly pending: PendingLogin
@@ -59,7 +59,7 @@ export class WebLogins {
   }
 
   /** Registers the client and returns the URL for the browser. Rejects with a Fault. */
-  async begin(draft: LoginDraft): Promise<{ readonly url: URL; readonly underway: Underway }> {
+  async begin(draft: LoginDraft): Promise<{ readonly url: URL; readonly started: StartedLogin }> {
     const { context, record } = draft
     const { settings } = context
     const { discovery, asked: scopes, dpopKey } = record
@@ -71,11 +71,11 @@ export class WebLogins {
       known: this.#knownClient(draft),
     })
     const { url, pending } = beginLogin({ discovery, client, scopes, settings, redirectUri, dpopKey })
-    return { url, underway: { draft, client, pending } }
+    return { url, started: { draft, client, pending } }
   }
 
   /** Completes a login from the redirect. Rejects with a Fault that explains the failure. */
-  async finish({ draft, client, pending }: Underway, answer: URLSearchParams): Promise<void> {
+  async finish({ draft, client, pending }: StartedLogin, answer: URLSearchParams): Promise<void> {
     const { context, record } = draft
     const got = await finishLogin(context, pending, answer)
     if (got.is === 'refused' && got.error === 'invalid_client' && client.by === 'registration') {

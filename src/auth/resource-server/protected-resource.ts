@@ -1,7 +1,7 @@
 /**
  * Paths of the endpoints of one resource, the main one first; for HTTP+SSE, clients know the first of two.
  */
-const FACES: readonly [string, ...string[]] = ['/mcp', '/sse', '/messages', '/ws']
+const ENDPOINTS: readonly [string, ...string[]] = ['/mcp', '/sse', '/messages', '/ws']
 const POSTED_TO = new Map([['/messages', '/sse']])
 
 const METADATA = '/.well-known/oauth-protected-resource'
@@ -39,13 +39,13 @@ export class ProtectedResource {
     const { origin } = this.#options
     const { view } = this.#place(path)
     // Some clients send the origin in the format of `URL.href`.
-    const ours = [origin, `${origin}/`, ...facesOf(view).map(face => origin + face)]
+    const ours = [origin, `${origin}/`, ...endpointsOf(view).map(endpoint => origin + endpoint)]
     return audience.some(each => ours.includes(each))
   }
 
   /** All endpoint paths, the main one first. */
   get paths(): readonly [string, ...string[]] {
-    return [...FACES, ...this.#options.views().flatMap(view => facesOf(view))]
+    return [...ENDPOINTS, ...this.#options.views().flatMap(view => endpointsOf(view))]
   }
 
   /**
@@ -55,7 +55,7 @@ export class ProtectedResource {
   metadataUrl(path: string): string | undefined {
     const { origin, issuers } = this.#options
     const { face, view } = this.#place(path)
-    const endpoint = facesOf(view).at(FACES.indexOf(POSTED_TO.get(face) ?? face))
+    const endpoint = endpointsOf(view).at(ENDPOINTS.indexOf(POSTED_TO.get(face) ?? face))
     return issuers.length === 0 ? undefined : `${origin}${METADATA}${endpoint}`
   }
 
@@ -76,13 +76,13 @@ export class ProtectedResource {
 
   /** Returns the transport path and view of an endpoint; the main one for any other path. */
   #place(path: string): { readonly face: string; readonly view: string | undefined } {
-    const [, face = '', view] = /^(\/[^/]*)(?:\/(.*))?$/.exec(path) ?? []
-    if (!FACES.includes(face)) return USUAL
-    return view === undefined || this.#options.views().includes(view) ? { face, view } : USUAL
+    const [, endpoint = '', view] = /^(\/[^/]*)(?:\/(.*))?$/.exec(path) ?? []
+    if (!ENDPOINTS.includes(endpoint)) return DEFAULT
+    return view === undefined || this.#options.views().includes(view) ? { face: endpoint, view } : DEFAULT
   }
 }
 
-const USUAL = { face: FACES[0], view: undefined }
+const DEFAULT = { face: ENDPOINTS[0], view: undefined }
 
-const facesOf = (view: string | undefined): readonly string[] =>
-  view === undefined ? FACES : FACES.map(face => `${face}/${view}`)
+const endpointsOf = (view: string | undefined): readonly string[] =>
+  view === undefined ? ENDPOINTS : ENDPOINTS.map(endpoint => `${endpoint}/${view}`)

@@ -21,7 +21,7 @@ interface LockOwner {
 }
 
 /** Locks held by this process: an earlier process may have had the same id. */
-const held = new Set<string>()
+const current = new Set<string>()
 
 /**
  * Runs `work` while no other process holds the lock file. A lock is stale after 30 s, when its process is
@@ -32,7 +32,7 @@ export const withLock = async <T>(file: string, work: () => T | Promise<T>): Pro
   const place = thisPlace()
   const endMs = performance.now() + WAIT_MS
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  held.add(id)
+  current.add(id)
   try {
     while (!tryLock(file, { pid: process.pid, place, atMs: Date.now(), id })) {
       if (performance.now() > endMs) throw new Fault('timeout', 'another process is busy with this login')
@@ -45,7 +45,7 @@ export const withLock = async <T>(file: string, work: () => T | Promise<T>): Pro
       if (ownerOf(file)?.id === id) rmSync(file, { force: true })
     }
   } finally {
-    held.delete(id)
+    current.delete(id)
   }
 }
 
@@ -85,7 +85,7 @@ const isStale = (file: string, place: string): boolean => {
   const heldMs = Date.now() - owner.atMs
   if (heldMs < 0 || heldMs > STALE_MS) return true
   if (owner.place !== place) return false
-  return owner.pid === process.pid ? !held.has(owner.id) : !isRunning(owner.pid)
+  return owner.pid === process.pid ? !current.has(owner.id) : !isRunning(owner.pid)
 }
 
 /** Returns undefined if the file is gone or incomplete. */

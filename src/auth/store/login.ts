@@ -40,7 +40,7 @@ export interface LoginOptions {
   /** Registers a new client. */
   readonly forgetsClient: boolean
   readonly timeoutMs: number
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 /**
@@ -115,12 +115,12 @@ class Login {
   }
 
   async #byDevice(draft: CredentialRecord): Promise<{ client: OAuthClient; answer: TokenAnswer }> {
-    const { settings, say, timeoutMs } = this.#options
+    const { settings, print, timeoutMs } = this.#options
     const { discovery, asked: scopes, dpopKey } = draft
     const client = await this.#becomeClient(draft, settings.redirectUri ?? redirectFor(discovery))
     const context = { ...this.#context, clock: systemClock }
     const login = await beginDeviceLogin(context, { discovery, client, settings, scopes, dpopKey })
-    say(`Open this on any device:  ${login.url}\nand enter the code:  ${login.userCode}`)
+    print(`Open this on any device:  ${login.url}\nand enter the code:  ${login.userCode}`)
     return {
       client,
       answer: await within(login.poll(), { clock: systemClock, ms: timeoutMs, timedOut: late }),
@@ -202,19 +202,19 @@ class Login {
 
   /** Sends the user to the authorization server, and waits for the response. */
   async #visit(listener: LoopbackListener, request: LoginRequest): Promise<TokenAnswer> {
-    const { say, timeoutMs, server } = this.#options
+    const { print, timeoutMs, server } = this.#options
     const { url, pending } = beginLogin(request)
     const { host } = url
     const scopes = request.scopes === undefined ? '' : `, scopes ${sanitizeLine(request.scopes.join(' '))}`
-    say(`Signing in at ${host} for ${server}${scopes}.`)
+    print(`Signing in at ${host} for ${server}${scopes}.`)
     if (request.discovery.server.authorization_response_iss_parameter_supported !== true)
-      say(`The next page must be at ${host}. If it is at another host, close it.`)
+      print(`The next page must be at ${host}. If it is at another host, close it.`)
     if (request.client.by !== 'registration')
-      say(`The redirect URI, which must be registered there: ${request.redirectUri}`)
+      print(`The redirect URI, which must be registered there: ${request.redirectUri}`)
     const answer = listener.answerTo(pending.state)
     const opened = this.#browser && (await openPage(this.#browser, url))
     const minutes = Math.max(1, Math.round(timeoutMs / 60_000))
-    say(
+    print(
       opened === undefined
         ? `Open this on any machine:  ${url.href}`
         : `Opening ${url.href} in your browser (or open it yourself). Waiting ${minutes} min …`,
@@ -230,16 +230,16 @@ class Login {
 
   /** Reads the response from a pasted address; never resolves without a terminal. */
   async #pastedAnswer({ state, redirectUri }: PendingLogin): Promise<URLSearchParams> {
-    const { readLines, say } = this.#options
+    const { readLines, print } = this.#options
     if (this.#isByHand) {
-      say('Paste the address where your browser ended:')
+      print('Paste the address where your browser ended:')
       for await (const line of readLines()) {
         const text = line.trim()
         const address = URL.canParse(text) ? new URL(text) : undefined
         const isHere = address?.pathname === new URL(redirectUri).pathname
         if (isHere && address.searchParams.get('state') === state) return address.searchParams
         if (text !== '')
-          say('This is not the address of this login: paste all of it, with "code" and "state".')
+          print('This is not the address of this login: paste all of it, with "code" and "state".')
       }
     }
     return await new Promise(() => undefined)

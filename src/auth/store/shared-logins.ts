@@ -44,12 +44,12 @@ export class SharedLogins {
   /** Published logins, by name. */
   readonly #known = new Map<string, Known>()
   /** Pending publications. */
-  readonly #telling = new Map<string, Promise<void>>()
+  readonly #sending = new Map<string, Promise<void>>()
 
   constructor(options: SharedLoginsOptions) {
     this.#options = options
     options.notes.on(KIND, {
-      heard: value => this.#heard(value),
+      received: value => this.#receive(value),
       lost: () => void this.#offerAll(),
     })
   }
@@ -62,7 +62,7 @@ export class SharedLogins {
       await this.#compare(record)
       const result = await work()
       // The next replica must not start with a replaced token.
-      await this.#telling.get(name)?.catch(() => undefined)
+      await this.#sending.get(name)?.catch(() => undefined)
       return result
     }
     try {
@@ -107,18 +107,18 @@ export class SharedLogins {
     const replaced = [...(known?.replaced ?? []), ...before].slice(-REPLACED_MAX)
     const shared: Shared = { record, replaced }
     this.#known.set(name, { digest, replaced })
-    const told = notes
+    const sent = notes
       .write(KIND, name, { value: Buffer.from(JSON.stringify(shared)) })
       .catch((thrown: unknown) => {
         log.warn({ why: Fault.from(thrown).message }, 'other replicas have not been notified of a login yet')
       })
-    this.#telling.set(name, told)
-    void told.finally(() => {
-      if (this.#telling.get(name) === told) this.#telling.delete(name)
+    this.#sending.set(name, sent)
+    void sent.finally(() => {
+      if (this.#sending.get(name) === sent) this.#sending.delete(name)
     })
   }
 
-  #heard(value: Buffer): void {
+  #receive(value: Buffer): void {
     const { own } = this.#options
     // Only replicas have the key, so the content is trusted.
     const shared = JSON.parse(value.toString()) as Shared
@@ -141,9 +141,9 @@ export class SharedLogins {
   /** Publishes or applies the newer of the local and the noted login. */
   async #compare(record: CredentialRecord): Promise<void> {
     const { notes, own } = this.#options
-    const noted = await notes.read(KIND, own.nameOf(record))
+    const stored = await notes.read(KIND, own.nameOf(record))
     const mine = own.read(record)
-    if (noted !== undefined) this.#heard(noted)
+    if (stored !== undefined) this.#receive(stored)
     else if (mine !== undefined) this.kept(mine)
   }
 }

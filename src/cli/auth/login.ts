@@ -1,5 +1,5 @@
 import { durationMs } from '../../config/schema/duration.js'
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../shared/verb.js'
 import { findServer, signIn } from './signing-in.js'
 
@@ -34,7 +34,7 @@ export const login = defineVerb({
       wantsDevice: args.device === true,
       forgetsClient: args.forgetClient === true,
       timeoutMs,
-      say: args.json === true ? say : print,
+      print: args.json === true ? printToStderr : print,
     })
     const { name } = server
     const { scopes: granted, refresh } = tokens ?? {}

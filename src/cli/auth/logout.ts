@@ -1,4 +1,4 @@
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
 import { findServer, openStore } from './signing-in.js'
 
@@ -30,7 +30,9 @@ export const logout = defineVerb({
     if (args.json === true) print(JSON.stringify({ version: 1, name, wasSignedIn, isRevoked }))
     else print(wasSignedIn ? `${name}: signed out.` : `${name}: not signed in.`)
     if (!isRevoked)
-      say(`The authorization server of ${name} did not revoke the tokens; they expire by themselves.`)
+      printToStderr(
+        `The authorization server of ${name} did not revoke the tokens; they expire by themselves.`,
+      )
     return EXIT.ok
   },
 })

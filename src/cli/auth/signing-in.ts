@@ -65,7 +65,7 @@ export interface SignInCommandOptions {
   readonly wantsDevice: boolean
   readonly forgetsClient: boolean
   readonly timeoutMs: number
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
   /** Reads the address that the user pastes; stdin by default. */
   readonly readLines?: () => AsyncIterable<string>
 }

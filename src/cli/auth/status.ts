@@ -2,7 +2,7 @@ import type { LoginStatus } from '../../auth/store/login-status.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { readConfiguration } from '../shared/configuration.js'
 import { print, printText, spanText } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { configOption, defineVerb, EXIT } from '../shared/verb.js'
 import { openStore, signInServers } from './signing-in.js'
 
@@ -26,7 +26,7 @@ export const status = defineVerb({
     const config = await readConfiguration(args.config)
     const store = await openStore(config.credentialStore)
     const found = await loginStatuses(store, signInServers(config), args.all === true)
-    const table = (): string => tableText(HEADINGS, found.map(rowOf), stdoutLook())
+    const table = (): string => tableText(HEADINGS, found.map(rowOf), stdoutLayout())
     if (args.json === true) print(JSON.stringify({ version: 1, logins: found }, null, 2))
     else printText(table())
     return EXIT.ok

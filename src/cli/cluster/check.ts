@@ -2,8 +2,8 @@ import type { ClusterReport } from '../../app/cluster/check.js'
 import { secretsOf } from '../../config/read/secrets.js'
 import { addSecrets, mask } from '../../kernel/secrets/mask.js'
 import { configFile, readConfiguration } from '../shared/configuration.js'
-import { count, oneLineText, print, printText, say } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { count, oneLineText, print, printText, printToStderr } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
 
 export const check = defineVerb({
@@ -43,9 +43,11 @@ const show = ({ engine, members, findings }: ClusterReport, errors: number): voi
   }
   const rows = members.map(({ id, address, state, version, link }) => [id, address, state, version, link])
   if (rows.length > 0)
-    print(mask(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', 'LINK'], rows, stdoutLook())))
+    print(mask(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', 'LINK'], rows, stdoutLayout())))
   for (const { level, subject, message, fix } of findings)
     printText(line(`${WORDS[level]}  ${subject}: ${message}; ${fix}`))
   const warnings = findings.filter(({ level }) => level === 'warn').length
-  say(`${count(members.length, 'replica')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+  printToStderr(
+    `${count(members.length, 'replica')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+  )
 }

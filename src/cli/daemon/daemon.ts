@@ -1,5 +1,5 @@
 import type { VerbGroup } from '../shared/verb.js'
-import { logs, status } from './look.js'
+import { logs, status } from './inspect.js'
 import { restart, start, stop } from './run.js'
 
 export const daemon: VerbGroup = {

@@ -5,7 +5,7 @@ import { isObject, objectIn } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import { askDaemon } from '../../shim/ask.js'
 import { isService } from '../../shim/hello.js'
-import { isNobody } from '../../shim/place.js'
+import { isAbsent } from '../../shim/place.js'
 import {
   checkConfiguration,
   type DaemonPlace,
@@ -15,7 +15,7 @@ import {
   startedDaemon,
   wedged,
 } from '../shared/daemon-place.js'
-import { count, print, say } from '../shared/output/output.js'
+import { count, print, printToStderr } from '../shared/output/output.js'
 import { pidOption } from '../shared/running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
 
@@ -33,7 +33,7 @@ export const start = defineVerb({
   async run({ config, keep = false, json = false }) {
     const where = daemonPlace(config)
     const mayLeave = keep && (await isKept(where)) === false
-    tellStart(await (mayLeave ? restarted(where, keep) : startedDaemon(where, keep)), json)
+    printStart(await (mayLeave ? restarted(where, keep) : startedDaemon(where, keep)), json)
     return EXIT.ok
   },
 })
@@ -58,8 +58,8 @@ export const stop = defineVerb({
     const wasThere = clients !== undefined
     if (json) print(JSON.stringify({ version: 1, stopped: wasThere, clients }))
     else if (wasThere) print('mcp-proxy has ended')
-    else say('mcp-proxy: the daemon is not running')
-    if (!json && wasThere && clients.length > 0) say(startAgainText(clients))
+    else printToStderr('mcp-proxy: the daemon is not running')
+    if (!json && wasThere && clients.length > 0) printToStderr(startAgainText(clients))
     return wasThere ? EXIT.ok : EXIT.negative
   },
 })
@@ -74,12 +74,12 @@ export const restart = defineVerb({
     ['mcp-proxy daemon restart --config mcp.json', 'For another configuration'],
   ],
   async run({ config, pid, keep = false, json = false }) {
-    tellStart(await restarted(await runningPlace({ config, pid }), keep), json)
+    printStart(await restarted(await runningPlace({ config, pid }), keep), json)
     return EXIT.ok
   },
 })
 
-const tellStart = (pid: number, isJson: boolean): void =>
+const printStart = (pid: number, isJson: boolean): void =>
   print(isJson ? JSON.stringify({ version: 1, pid }) : `mcp-proxy runs, pid ${pid}`)
 
 /** Covers the end of calls, then servers, then the daemon. */
@@ -105,19 +105,19 @@ export const stopDaemon = async (where: DaemonPlace): Promise<readonly LeftClien
     const { body } = await askDaemon(asking(place), '/v1/stop', '')
     const { pid, calls, sessions } = objectIn(body) ?? {}
     const clients = clientsIn(sessions)
-    for (const line of inFlight(calls, clients)) say(line)
+    for (const line of inFlight(calls, clients)) printToStderr(line)
     for (const endMs = performance.now() + END_MS; performance.now() < endMs; ) {
       // It may hang up while it ends.
       if ((await occupantOf(place).catch(() => ({ pid })))?.pid !== pid) return clients
       await delay(POLL_MS)
     }
   } catch (thrown) {
-    if (isNobody(thrown)) return undefined
+    if (isAbsent(thrown)) return undefined
     if (!(thrown instanceof Fault) || thrown.code !== 'timeout') throw wedged(thrown, where)
     why = thrown
   }
   if (!(await endRecordedAt(place))) throw wedged(why, where)
-  say('mcp-proxy: the daemon did not answer (D042) and was killed')
+  printToStderr('mcp-proxy: the daemon did not answer (D042) and was killed')
   return []
 }
 

@@ -20,8 +20,8 @@ import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
 import { addSecrets, mask } from '../../kernel/secrets/mask.js'
 import { configFile, loadFile } from '../shared/configuration.js'
 import { resolveListen } from '../shared/listening.js'
-import { count, print, printText, say } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { count, print, printText, printToStderr } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
 
 const HEADINGS = ['NAME', 'TRANSPORT', 'PREFIX', 'SHARING', 'COMMAND OR URL']
@@ -102,14 +102,16 @@ const printLoaded = async (
   const isPlain = servers.every(isUsual)
   const kept = (row: readonly string[]): readonly string[] =>
     isPlain ? row.filter((_, column) => column !== PREFIX && column !== SHARING) : row
-  if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLook())))
+  if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLayout())))
   if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, fix } of checks)
     printText(mask(`${words[level]}  ${id}: ${message}; ${fix}`))
-  if (platform === 'win32') say(WINDOWS_RIGHTS)
+  if (platform === 'win32') printToStderr(WINDOWS_RIGHTS)
   const warnings = problems.length - errors + checks.filter(({ level }) => level === 'warn').length
-  say(`${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+  printToStderr(
+    `${count(servers.length, 'server')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+  )
 }
 
 /** Windows only; on other systems, files with secrets have mode 0600. */

@@ -2,7 +2,7 @@ import { suggest } from '../../config/schema/suggest.js'
 import { PROBLEM_IDS } from '../../diagnostics/causes.js'
 import type { Counts, Examined, Gather } from '../../doctor/examine.js'
 import { isInteractive } from '../shared/output/ask.js'
-import { print, printText, say } from '../shared/output/output.js'
+import { print, printText, printToStderr } from '../shared/output/output.js'
 import {
   CliError,
   configOption,
@@ -100,7 +100,7 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
     import('./sources.js'),
   ])
   const { config, server, offline: isOffline = false } = args
-  const look = async (starts: readonly string[]): Promise<Looked> => {
+  const layout = async (starts: readonly string[]): Promise<Looked> => {
     let copies: readonly string[] = []
     const onCopies = (names: readonly string[]): void => {
       copies = names
@@ -110,8 +110,8 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
     const all = await examine(gather, { only: starts, server, isOffline })
     return { gather, all, copies }
   }
-  const timer = setTimeout(tellProgress, QUIET_MS)
-  const first = await look(only).finally(() => clearTimeout(timer))
+  const timer = setTimeout(printProgress, QUIET_MS)
+  const first = await layout(only).finally(() => clearTimeout(timer))
   if (args.fix !== true) return await report(args, first)
   if (args.json !== true) await report(args, first)
   const { fixAll } = await import('./fix.js')
@@ -120,7 +120,7 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
   const isJson = args.json === true
   const fixed = await fixAll(first.all, { config, file, isAsking, isJson, gather: first.gather })
   if (fixed.length === 0) return args.json === true ? await report(args, first) : await codeOf(args, first)
-  const again = await look(fixed)
+  const again = await layout(fixed)
   const all = first.all.map(each => again.all.find(({ id }) => id === each.id) ?? each)
   return await report(args, { ...again, all })
 }
@@ -132,8 +132,8 @@ interface Looked {
   readonly copies: readonly string[]
 }
 
-const tellProgress = (): void => {
-  if (process.stderr.isTTY) say('examining each server; --offline skips this')
+const printProgress = (): void => {
+  if (process.stderr.isTTY) printToStderr('examining each server; --offline skips this')
 }
 
 /** Throws a CliError for an unknown server. */
@@ -146,26 +146,26 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
 }
 
 /** Prints the report and resolves with the exit code. */
-const report = async (args: Args, looked: Looked): Promise<number> => {
+const report = async (args: Args, examined: Looked): Promise<number> => {
   const { countsOf, documentOf, worstFirst } = await import('../../doctor/examine.js')
-  const code = await codeOf(args, looked)
-  const { gather, all, copies } = looked
+  const code = await codeOf(args, examined)
+  const { gather, all, copies } = examined
   if (args.json === true) {
     const { maskJson } = await import('../../kernel/secrets/mask.js')
     print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok, copies), null, 2)))
     return code
   }
-  const { factsText, findingText, reportLook, summaryText } = await import('./report.js')
-  const look = reportLook(process.stdout)
-  const findings = worstFirst(all).map(found => findingText(found, look))
-  printText([await factsText(gather, copies), ...findings, summaryText(countsOf(all), look)].join('\n\n'))
+  const { factsText, findingText, reportLayout, summaryText } = await import('./report.js')
+  const layout = reportLayout(process.stdout)
+  const findings = worstFirst(all).map(found => findingText(found, layout))
+  printText([await factsText(gather, copies), ...findings, summaryText(countsOf(all), layout)].join('\n\n'))
   return code
 }
 
 const codeOf = async ({ strict }: Args, { all, gather }: Looked): Promise<number> => {
   const { countsOf } = await import('../../doctor/examine.js')
-  const isLookedAt = all.some(({ id }) => id === 'D010' || id === 'D011')
-  if (isLookedAt && (await gather('config'))?.loaded.config === undefined) return EXIT.configuration
+  const isExamined = all.some(({ id }) => id === 'D010' || id === 'D011')
+  if (isExamined && (await gather('config'))?.loaded.config === undefined) return EXIT.configuration
   return isWell(countsOf(all), strict === true) ? EXIT.ok : EXIT.negative
 }
 

@@ -7,7 +7,7 @@ import { mask } from '../../kernel/secrets/mask.js'
 import type { PlannedInstall } from '../../setup/install/install.js'
 import { SetupError } from '../../setup/setup-error.js'
 import { confirm } from '../shared/output/ask.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 import { CliError } from '../shared/verb.js'
 
 export interface FixOptions {
@@ -37,7 +37,7 @@ export const fixAll = async (all: readonly Examined[], options: FixOptions): Pro
       if (await fixOne(found, autoFix, options)) fixed.add(id)
     } catch (thrown) {
       if (!(thrown instanceof SetupError || thrown instanceof CliError || isSystemError(thrown))) throw thrown
-      say(`${id}: ${thrown.message}`)
+      printToStderr(`${id}: ${thrown.message}`)
     }
   }
   return [...fixed]
@@ -48,8 +48,8 @@ const isSystemError = (thrown: unknown): thrown is Error => thrown instanceof Er
 const fixOne = async ({ id, message }: Finding, autoFix: AutoFix, options: FixOptions): Promise<boolean> => {
   const { lines, carryOut } = await planOf(autoFix, options)
   if (lines.length === 0) return false
-  say(mask(`${id}: ${message}`))
-  for (const line of lines) say(`  ${line}`)
+  printToStderr(mask(`${id}: ${message}`))
+  for (const line of lines) printToStderr(`  ${line}`)
   if (options.isAsking && !(await confirm(`  ${rowOf(id).autoFix ?? 'fixes it'}: do it?`))) return false
   await carryOut()
   return true
@@ -126,7 +126,7 @@ const planRemoval = async (path: string, { file }: FixOptions): Promise<Plan> =>
 const planEnd = async ({ pid, born }: Extract<AutoFix, { is: 'end' }>): Promise<Plan> => {
   const { endProcess } = await import('../../state/processes/end-process.js')
   return plan(`kill ${pid}`, async () => {
-    if (!(await endProcess(pid, born))) say(`  ${pid} does not end`)
+    if (!(await endProcess(pid, born))) printToStderr(`  ${pid} does not end`)
   })
 }
 
@@ -137,7 +137,7 @@ const planFiles = (work: readonly PlannedInstall[]): Plan => ({
   carryOut: async () => {
     for (const each of work) {
       await each.carryOut()
-      if (each.changes.length > 0) say(`  ${each.place.client.reload}`)
+      if (each.changes.length > 0) printToStderr(`  ${each.place.client.reload}`)
     }
   },
 })

@@ -21,11 +21,11 @@ import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import { askDaemon } from '../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../shim/lock.js'
-import { isDenied, isNobody, placeId, placeOf, type RuntimePaths, thisMachine } from '../../shim/place.js'
+import { isAbsent, isDenied, placeId, placeOf, type RuntimePaths, thisMachine } from '../../shim/place.js'
 import { leftovers, runningProxies } from '../../state/processes/orphans.js'
 import { portOwner } from '../../state/processes/port-owner.js'
 
-export { tryDaemon } from './trial.js'
+export { tryDaemon } from './dry-run.js'
 
 const ANSWER_MS = 3000
 /** A healthy daemon answers within a few milliseconds; offline checks wait for none. */
@@ -83,7 +83,7 @@ const absence = async (
   socket: string,
   isOffline: boolean,
 ): Promise<Pick<DaemonFacts, 'state'> & Partial<Pick<DaemonFacts, 'unusable' | 'pid' | 'born'>>> => {
-  if (isNobody(thrown)) return { state: systemCode(thrown) === 'ENOENT' ? 'none' : 'dead' } as const
+  if (isAbsent(thrown)) return { state: systemCode(thrown) === 'ENOENT' ? 'none' : 'dead' } as const
   if (thrown instanceof Fault && thrown.code === 'timeout')
     return isOffline ? ({ state: 'none' } as const) : { state: 'silent' as const, ...(await whoIsAt(socket)) }
   const isOurs = isDenied(thrown) && !(thrown instanceof Fault)

@@ -3,19 +3,19 @@ import type { Counts, Gather } from '../../doctor/examine.js'
 import type { Facts } from '../../doctor/facts.js'
 import type { Finding } from '../../doctor/finding.js'
 import { mask } from '../../kernel/secrets/mask.js'
-import { hasColor } from '../shared/output/look.js'
 import { count, oneLineText } from '../shared/output/output.js'
+import { hasColor } from '../shared/output/terminal.js'
 
 /** Layout of the report. */
-export interface ReportLook {
+export interface ReportLayout {
   readonly hasColor: boolean
   readonly isUnicode: boolean
 }
 
-export const reportLook = (
+export const reportLayout = (
   { isTTY }: { readonly isTTY: boolean },
   env: NodeJS.ProcessEnv = process.env,
-): ReportLook => ({
+): ReportLayout => ({
   hasColor: hasColor({ isTTY }, env),
   isUnicode:
     /utf-?8/i.test(env['LC_ALL'] ?? env['LC_CTYPE'] ?? env['LANG'] ?? '') || process.platform === 'win32',
@@ -30,9 +30,9 @@ const shown = (text: string): string => {
 }
 
 /** Formats a finding in at most three lines: problem, cause, fix. */
-export const findingText = (found: Finding, look: ReportLook): string => {
+export const findingText = (found: Finding, layout: ReportLayout): string => {
   const { id, level, message, why, fix, autoFix } = found
-  const { hasColor: isColored, isUnicode } = look
+  const { hasColor: isColored, isUnicode } = layout
   const colors = createColors(isColored)
   const paint = { error: colors.red, warn: colors.yellow, note: colors.dim }[level]
   const sign = SIGNS[level][isUnicode ? 0 : 1]
@@ -92,8 +92,8 @@ const clientWords = (clients: Facts['clients']): string => {
 }
 
 /** Formats the last line with the counts. */
-export const summaryText = ({ ok, note, warn, error }: Counts, look: ReportLook): string => {
-  const { hasColor: isColored, isUnicode } = look
+export const summaryText = ({ ok, note, warn, error }: Counts, layout: ReportLayout): string => {
+  const { hasColor: isColored, isUnicode } = layout
   const colors = createColors(isColored)
   const all = [
     ...(error > 0 ? [colors.red(count(error, 'error'))] : []),

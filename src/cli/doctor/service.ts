@@ -4,7 +4,7 @@ import type { ServiceFacts } from '../../doctor/facts.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import { SetupError } from '../../setup/setup-error.js'
 import { findService, isActive, lingers } from '../service/found.js'
-import { missingIn } from '../service/look.js'
+import { missingIn } from '../service/status.js'
 import { CliError } from '../shared/verb.js'
 
 /** Returns our installed login service; undefined without one. */

@@ -3,11 +3,11 @@ import { packageFile } from '../../kernel/machine/package-file.js'
 import { socketUrlOf } from '../../kernel/machine/socket-path.js'
 
 /** A transport of a listen address. */
-export type Way = 'http' | 'sse' | 'ws' | 'unix'
+export type ClientSnippet = 'http' | 'sse' | 'ws' | 'unix'
 
 /** An address to announce to clients. */
 export interface ListenAddress {
-  readonly way: Way
+  readonly way: ClientSnippet
   readonly url: string
 }
 
@@ -21,9 +21,9 @@ interface HttpUrls {
 export const addressesOf = (
   http: HttpUrls | undefined,
   socketPath: string | undefined,
-  first: Way = 'http',
+  first: ClientSnippet = 'http',
 ): readonly ListenAddress[] => {
-  const all: readonly (readonly [Way, string | undefined])[] = [
+  const all: readonly (readonly [ClientSnippet, string | undefined])[] = [
     ['http', http?.url],
     ['sse', http?.sseUrl],
     ['ws', http?.wsUrl],
@@ -33,7 +33,7 @@ export const addressesOf = (
   return [...found.filter(({ way }) => way === first), ...found.filter(({ way }) => way !== first)]
 }
 
-const LABELS: Readonly<Record<Way, string>> = {
+const LABELS: Readonly<Record<ClientSnippet, string>> = {
   http: ' (Streamable HTTP)',
   sse: ' (HTTP+SSE)',
   ws: ' (WebSocket)',

@@ -13,11 +13,11 @@ import {
   textsOption,
   type VerbArguments,
 } from '../shared/verb.js'
-import { stdioSnippet, type Way } from './announcement.js'
+import { type ClientSnippet, stdioSnippet } from './announcement.js'
 import { bridgedName, commandTransport, FROM, urlTransport } from './bridged.js'
 import { serveNetwork, serveStdioCommand } from './serving.js'
 
-const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (Way | 'stdio')[]
+const TO = ['http', 'sse', 'ws', 'unix', 'stdio'] as const satisfies readonly (ClientSnippet | 'stdio')[]
 
 const ERAS = ['auto', 'modern', 'legacy'] as const satisfies readonly Era[]
 

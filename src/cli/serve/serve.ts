@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { LogLevel } from '../../config/types.js'
 import type { ProxyEnvironment } from '../../control/environment/environment.js'
+import { type ConfigClaim, claimConfig, type ServeMode } from '../shared/config-claim.js'
 import { configFile, readUsable, type Usable } from '../shared/configuration.js'
 import { type ListenFlags, listenOptions, resolveListen } from '../shared/listening.js'
-import { say } from '../shared/output/output.js'
-import { type Seat, type ServeMode, takeSeatOf } from '../shared/seat.js'
+import { printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption } from '../shared/verb.js'
 import { stdioSnippet } from './announcement.js'
 import { serveNetwork } from './serving.js'
@@ -43,13 +43,13 @@ export const serve = defineVerb({
     // Replicas must be known before the claim.
     const loaded = isKept ? undefined : await load(args)
     const isReplica = loaded?.usable.config.cluster !== undefined
-    const taken = await takeSeatOf(file, args, isReplica)
+    const taken = await claimConfig(file, args, isReplica)
     if (taken === 'taken' && !isReplica) return EXIT.ok
-    const seat = taken === 'taken' ? undefined : taken
+    const claim = taken === 'taken' ? undefined : taken
     try {
-      return await serveAt(file, args, { seat, ...(loaded ?? (await load(args))) })
+      return await serveAt(file, args, { claim: claim, ...(loaded ?? (await load(args))) })
     } finally {
-      seat?.lock.release()
+      claim?.lock.release()
     }
   },
 })
@@ -67,19 +67,19 @@ interface Found {
 const load = async ({ config, daemon, service }: ServeFlags): Promise<Found> => {
   const { ProxyEnvironment } = await import('../../control/environment/environment.js')
   const isPersons = daemon !== true && service !== true
-  const environment = new ProxyEnvironment({ env: process.env, isPersons, tell: say })
+  const environment = new ProxyEnvironment({ env: process.env, isPersons, tell: printToStderr })
   return { environment, usable: await readUsable(config, environment) }
 }
 
 const serveAt = async (
   file: string,
   args: ServeFlags,
-  { environment, usable: loaded, seat }: Found & { readonly seat: Seat | undefined },
+  { environment, usable: loaded, claim }: Found & { readonly claim: ConfigClaim | undefined },
 ): Promise<number> => {
   const { config } = loaded
   const listen = resolveListen(config.listen, args, config.auth)
   const isAsked = config.listen.isGiven || args.host !== undefined || args.port !== undefined
-  const isDaemon = seat?.isDaemon === true
+  const isDaemon = claim?.isDaemon === true
   // A daemon that clients started opens no port unless asked.
   const http = listen.http && (isAsked || !isDaemon)
   if (!isDaemon && !http && listen.socket === undefined) {
@@ -93,7 +93,7 @@ const serveAt = async (
       level: args.logLevel ?? config.logLevel,
       verb: 'serve',
       source: { file, loaded, isLevelFixed: args.logLevel !== undefined },
-      seat,
+      claim: claim,
       environment,
     },
     { name: 'mcp-proxy', more },

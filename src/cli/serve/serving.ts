@@ -12,11 +12,17 @@ import { Fault } from '../../kernel/faults.js'
 import type { Instance, OwnFacts } from '../../state/instance.js'
 import type { AdjustableLogger } from '../../telemetry/logs/guarded-logger.js'
 import { KeptLines } from '../../telemetry/logs/kept-lines.js'
+import { type ConfigClaim, openPlace } from '../shared/config-claim.js'
 import type { Usable } from '../shared/configuration.js'
-import { print, say } from '../shared/output/output.js'
-import { openPlace, type Seat } from '../shared/seat.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { EXIT } from '../shared/verb.js'
-import { addressesOf, addressSnippets, type ListenAddress, listeningLines, type Way } from './announcement.js'
+import {
+  addressesOf,
+  addressSnippets,
+  type ClientSnippet,
+  type ListenAddress,
+  listeningLines,
+} from './announcement.js'
 
 interface Served {
   readonly config: ProxyConfig
@@ -28,7 +34,7 @@ interface Served {
   /** Configuration source; the file may change while the proxy runs. */
   readonly source?: Source
   /** Claim on the configuration, if it is exclusive. */
-  readonly seat?: Seat | undefined
+  readonly claim?: ConfigClaim | undefined
   /** Working folder that the client on stdio reports. */
   readonly workspace?: string | undefined
   /** Source of variables, if not this process alone. */
@@ -49,7 +55,7 @@ interface Snippets {
   readonly name: string
   readonly more?: string
   /** Transport whose address comes first; Streamable HTTP by default. */
-  readonly first?: Way
+  readonly first?: ClientSnippet
 }
 
 /** Serves until a signal. Prints the addresses to stdout and client snippets to stderr. */
@@ -66,12 +72,14 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
     const httpFront = http ? await proxy.listen() : undefined
     const socketFront = socket === undefined ? undefined : await proxy.listenSocket(socket)
     const addresses = addressesOf(httpFront, socketFront?.path, first)
-    if (served.seat?.sink === undefined) {
+    if (served.claim?.sink === undefined) {
       print(listeningLines(addresses))
-      say(`\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`)
+      printToStderr(
+        `\n${[addressSnippets(name, addresses), more ?? ''].filter(text => text !== '').join('\n\n')}\n`,
+      )
     }
     settle(httpFront?.localUrl, control)
-    void spoken?.then(told => tellRevision(told, addresses[0]))
+    void spoken?.then(told => printRevision(told, addresses[0]))
   } catch (thrown) {
     shutdown.end(EXIT.failure)
     await shutdown.ended
@@ -81,12 +89,12 @@ export const serveNetwork = async (served: Served, { name, more, first }: Snippe
 }
 
 /** Reports the protocol version of a bridged server; the log covers unreachable servers. */
-const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefined): void => {
+const printRevision = (spoken: Spoken | undefined, first: ListenAddress | undefined): void => {
   if (spoken === undefined || first === undefined) return
   const [legacy = ''] = spoken.offered
   // HTTP+SSE needs sessions, which 2026-07-28 does not have.
   const offered = first.way === 'sse' ? `${legacy} and older` : spoken.offered.join(' and ')
-  say(`${first.url}   speaks ${spoken.revision}, offered as ${offered}`)
+  printToStderr(`${first.url}   speaks ${spoken.revision}, offered as ${offered}`)
 }
 
 /**
@@ -94,12 +102,13 @@ const tellRevision = (spoken: Spoken | undefined, first: ListenAddress | undefin
  */
 export const serveStdioCommand = async (served: Served, hint: string): Promise<number> => {
   const { proxy, shutdown, settle, open } = await start(served)
-  if (process.stdin.isTTY) say(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
+  if (process.stdin.isTTY)
+    printToStderr(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
   void proxy
     .serveStdio(served.view, served.workspace)
     .gone.then(fault => shutdown.end(fault === undefined ? EXIT.ok : EXIT.failure))
   // Must not delay the first answer, and its failure must not end the session.
-  proxy.listenMetrics().catch((thrown: unknown) => say(`mcp-proxy: ${Fault.from(thrown).message}`))
+  proxy.listenMetrics().catch((thrown: unknown) => printToStderr(`mcp-proxy: ${Fault.from(thrown).message}`))
   void open().then(control => {
     settle(undefined, control)
   })
@@ -131,14 +140,14 @@ const reloadParts = async () => ({
 })
 
 const start = async (served: Served) => {
-  const { config, level, verb, source, seat, environment } = served
+  const { config, level, verb, source, claim, environment } = served
   const [{ createProxy }, { createLogger }, shutdowns, { stateDir }] = await loadParts()
   const reload = source && (await isFile(source.file)) ? await reloadParts() : undefined
   // On Windows, SIGHUP only means that the console was closed.
   const terminal = reload && process.platform !== 'win32' ? shutdowns.watchTerminal() : undefined
   const lines = new KeptLines()
   const isTerminal = process.stderr.isTTY
-  const log = await createLogger({ level, isTerminal, sink: seat?.sink, keep: sink => lines.over(sink) })
+  const log = await createLogger({ level, isTerminal, sink: claim?.sink, keep: sink => lines.over(sink) })
   const proxy: Proxy = createProxy(config, {
     ...{ log, lines },
     ...proxyOptions(served),
@@ -156,18 +165,18 @@ const start = async (served: Served) => {
     reloader?.close()
     // Leave no socket or record behind, even if a client leaves at once or servers end slowly.
     const control = await opening?.catch(() => undefined)
-    if (seat === undefined) await control?.close()
+    if (claim === undefined) await control?.close()
     await proxy.close()
     await (await instance)?.close()
     // Releases the configuration at once to a waiting proxy.
-    if (seat !== undefined) await control?.close()
+    if (claim !== undefined) await control?.close()
   }
   const drain = (): Promise<void> => {
     reloader?.close()
     return proxy.drain()
   }
   const open = (): Promise<Control | undefined> => {
-    const parts = { seat, proxy, config, lines, log, ...followed, file: source?.file }
+    const parts = { claim, proxy, config, lines, log, ...followed, file: source?.file }
     opening = openPlace({ ...parts, end: code => shutdown.end(code) })
     return opening
   }

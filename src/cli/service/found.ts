@@ -15,8 +15,8 @@ import {
 } from '../../setup/service/manager.js'
 import { askDaemon } from '../../shim/ask.js'
 import { thisMachine as machineOfPlace, placeId, placeOf, type RuntimePaths } from '../../shim/place.js'
+import { managerOf } from '../shared/config-claim.js'
 import { oneLineText } from '../shared/output/output.js'
-import { managerOf } from '../shared/seat.js'
 import { setupFiles, setupMachine } from '../shared/setup-files.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
@@ -105,16 +105,16 @@ export const keptAt = async (place: RuntimePaths, name: string): Promise<KeptPro
 
 const POLL_MS = 100
 
-/** Polls `look` and resolves with its first value within a time limit. */
+/** Polls `probe` and resolves with its first value within a time limit. */
 export const foundWithin = async <T>(
   limitMs: number,
-  look: () => Promise<T | undefined>,
+  probe: () => Promise<T | undefined>,
 ): Promise<T | undefined> => {
   const endMs = performance.now() + limitMs
-  let found = await look()
+  let found = await probe()
   while (found === undefined && performance.now() < endMs) {
     await delay(POLL_MS)
-    found = await look()
+    found = await probe()
   }
   return found
 }

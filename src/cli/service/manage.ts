@@ -13,7 +13,7 @@ import { askDaemon } from '../../shim/ask.js'
 import { preparePlace } from '../../shim/place.js'
 import { type DaemonPlace, daemonPlace } from '../shared/daemon-place.js'
 import { readPort } from '../shared/listening.js'
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { setupMachine } from '../shared/setup-files.js'
 import { fromCache } from '../shared/stable-paths.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../shared/verb.js'
@@ -77,7 +77,7 @@ export const uninstall = defineVerb({
   async run({ json }) {
     const { wasInstalled, file } = await removeService()
     if (json === true) print(JSON.stringify({ version: 1, wasInstalled, file }))
-    if (!wasInstalled) say(`mcp-proxy: no service is installed: missing ${file}`)
+    if (!wasInstalled) printToStderr(`mcp-proxy: no service is installed: missing ${file}`)
     else if (json !== true) print(`${file} is removed, and nothing starts the proxy at login`)
     return EXIT.ok
   },
@@ -92,7 +92,7 @@ export const removeService = async (): Promise<{ readonly wasInstalled: boolean;
   await endService(found)
   await replaceFile({ disk: files.disk, backups: undefined }, state, undefined)
   const wrong = await wrongIn(manager.afterwards)
-  if (wrong !== undefined) say(`mcp-proxy: ${wrong.message}`)
+  if (wrong !== undefined) printToStderr(`mcp-proxy: ${wrong.message}`)
   return { wasInstalled: true, file }
 }
 
@@ -129,7 +129,8 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   const node = await lastingNode(machine, process.execPath, realpath)
   const script = await lastingScript(machine, running, realpath)
   for (const { path, isLasting } of [node, script]) {
-    if (!isLasting) say(`D052: ${path} belongs to one version; after an update: mcp-proxy service install`)
+    if (!isLasting)
+      printToStderr(`D052: ${path} belongs to one version; after an update: mcp-proxy service install`)
   }
   const { env } = process
   const user = [env['USERDOMAIN'], whoAmI().name].filter(part => part !== undefined && part !== '').join('\\')
@@ -168,10 +169,10 @@ const replaceService = async (found: FoundService, program: ServiceProgram, { pl
 /** Reports the result. */
 const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boolean): Promise<number> => {
   const { manager, name } = found
-  const look = (): Promise<KeptProxy | undefined> => keptAt(place, name)
-  const early = await foundWithin(BEGIN_MS, look)
+  const probe = (): Promise<KeptProxy | undefined> => keptAt(place, name)
+  const early = await foundWithin(BEGIN_MS, probe)
   // A starting proxy holds the lock until it answers.
-  const proxy = early ?? (existsSync(place.lock) ? await foundWithin(ANSWER_MS, look) : undefined)
+  const proxy = early ?? (existsSync(place.lock) ? await foundWithin(ANSWER_MS, probe) : undefined)
   if (proxy === undefined && !(await isActive(found))) {
     const why = `its log is ${place.log}`
     throw new CliError(EXIT.failure, `${manager.file} is installed, but does not run`, {
@@ -183,7 +184,7 @@ const announce = async (found: FoundService, { place }: DaemonPlace, isJson: boo
   const { file } = manager
   if (isJson) print(JSON.stringify({ version: 1, file, pid: proxy?.pid, lingers: lingers(name) }))
   else print(`mcp-proxy ${state}, starts at login: ${file}`)
-  if (lingers(name) === false) say('after logout too: loginctl enable-linger')
+  if (lingers(name) === false) printToStderr('after logout too: loginctl enable-linger')
   return EXIT.ok
 }
 

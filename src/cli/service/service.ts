@@ -1,6 +1,6 @@
 import type { VerbGroup } from '../shared/verb.js'
-import { status } from './look.js'
 import { install, printFile, uninstall } from './manage.js'
+import { status } from './status.js'
 
 export const service: VerbGroup = {
   usage: 'service',

@@ -9,8 +9,8 @@ import type { ImportedEntry } from '../../setup/import/normalise.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { askUser, isInteractive } from '../shared/output/ask.js'
-import { mark } from '../shared/output/look.js'
-import { count, oneLineText, print, say } from '../shared/output/output.js'
+import { count, oneLineText, print, printToStderr } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { setupFiles } from '../shared/setup-files.js'
 import {
   CliError,
@@ -84,10 +84,10 @@ export const add = defineVerb({
     const file = own.file.state.path
     if (args.json === true) print(JSON.stringify({ version: 1, file, name, tools, secrets }))
     else if (tools !== undefined && tools.length > 0) print(tools.join('\n'))
-    say(
+    printToStderr(
       `${mark(true)} ${name}${tools === undefined ? '' : `: ${count(tools.length, 'tool')}`}, written to ${file}`,
     )
-    for (const variable of secrets) say(`${variable} is in ${own.secrets.path}`)
+    for (const variable of secrets) printToStderr(`${variable} is in ${own.secrets.path}`)
     return await followedBy(file)
   },
 })

@@ -8,8 +8,8 @@ import { oneLineText, shortPath } from '../shared/output/output.js'
 import { setupMachine } from '../shared/setup-files.js'
 import { type ClientMoves, movesIn, type StartVerdict, type TakeOver, takenBefore } from './client-moves.js'
 import { keepRules } from './client-rules.js'
-import { type Context, entryOf, installPlaceOf, oneByOne, usualTerms } from './installing.js'
-import { planTakeOver } from './take-over.js'
+import { planTakeOver } from './import-and-replace.js'
+import { type Context, defaultTerms, entryOf, installPlaceOf, oneByOne } from './installing.js'
 import { type ClientShare, type ClientView, viewFor } from './view-plan.js'
 
 /** Planned changes of one client's file and servers. */
@@ -124,7 +124,7 @@ const draftOf = async (
     isOpen: isNamed && moves.moved.length === 0,
   }
   const view = terms?.view === undefined ? viewFor(share, { fromClients, fresh, views }) : undefined
-  const { via, url, project } = terms ?? old ?? usualTerms(context)
+  const { via, url, project } = terms ?? old ?? defaultTerms(context)
   const own = { terms: { via, url, view: usersView, project }, isAsked: terms !== undefined }
   return { ...moves, ...own, install: old, view }
 }
@@ -216,7 +216,7 @@ export const checkEditable = async (client: ClientProgram, context: Context): Pr
   const place = await installPlaceOf(client, 'user', context)
   const machine = setupMachine()
   const { found } = await readClientFile({ machine, disk: context.files.disk }, client, place.file)
-  const terms = usualTerms(context)
+  const terms = defaultTerms(context)
   const entry = await entryOf(client, terms, context.programs)
   await planInstall(context, place, { entry, terms, takes: found.map(({ name }) => name) })
 }

@@ -16,7 +16,7 @@ import { toolNamesOf } from '../../state/known-tools.js'
 import { readPrivate, writePrivate } from '../../state/private-file.js'
 import { loadFile, readUsable } from '../shared/configuration.js'
 import { confirm } from '../shared/output/ask.js'
-import { oneLineText, say, shortPath } from '../shared/output/output.js'
+import { oneLineText, printToStderr, shortPath } from '../shared/output/output.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { setupFiles, setupMachine } from '../shared/setup-files.js'
 import { type ClientMoves, type Taken, takenBefore } from './client-moves.js'
@@ -44,7 +44,7 @@ export const keepRules = async <T extends Pick<ClientMoves, 'place' | 'moved' | 
   const servers = movedServers(moved, loaded, state)
   const lost = await lostRules(files, machine, servers)
   if (lost.length === 0) return moves
-  sayLost(lost)
+  printLostRules(lost)
   if (isAsking && !(await confirm('Add the new names next to the old ones?'))) {
     const named = new Set<string>()
     for (const each of servers) if ((await lostRules(files, machine, [each])).length > 0) named.add(each.name)
@@ -73,12 +73,14 @@ const movedServers = (
     return server === undefined ? [] : [{ name, ...toolNamesOf(server, state) }]
   })
 
-const sayLost = (lost: readonly LostRules[]): void => {
-  say(wrappedText('Permission rules of Claude Code name tools that get new names behind the proxy:'))
+const printLostRules = (lost: readonly LostRules[]): void => {
+  printToStderr(
+    wrappedText('Permission rules of Claude Code name tools that get new names behind the proxy:'),
+  )
   for (const { path, lists } of lost)
     for (const { list, rules, added } of lists) {
       const text = `  ${shortPath(path)}  ${list}: ${rules.join(', ')} → also ${shortList(added)}`
-      say(wrappedText(oneLineKept(text), { indent: '    ' }))
+      printToStderr(wrappedText(oneLineKept(text), { indent: '    ' }))
     }
 }
 

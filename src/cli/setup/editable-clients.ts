@@ -1,7 +1,7 @@
 import type { ClientProgram } from '../../setup/clients/clients.js'
 import { SetupError } from '../../setup/setup-error.js'
-import { mark } from '../shared/output/look.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { checkEditable } from './client-plans.js'
 import type { Context } from './installing.js'
 
@@ -12,7 +12,7 @@ export const attempt = async ({ label }: ClientProgram, work: () => Promise<unkn
     return true
   } catch (thrown) {
     if (!(thrown instanceof SetupError)) throw thrown
-    say(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.fix}`)
+    printToStderr(`${mark(false)} ${label}: ${thrown.message}; fix: ${thrown.fix}`)
     return false
   }
 }

@@ -1,4 +1,4 @@
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { askRunning, chooseRunning } from '../shared/running.js'
 import { configOption, defineVerb, jsonOption } from '../shared/verb.js'
 import { followedBy } from './followed.js'
@@ -24,7 +24,7 @@ const toggle = (isDisabled: boolean) => {
       // Covers a server that was disabled only on the page: the file already enables it.
       if (!isDisabled && !isWritten) await enableRunning(own.file.state.path, name)
       if (json) print(JSON.stringify({ version: 1, name, disabled: isDisabled, changed: isWritten }))
-      else say(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
+      else printToStderr(`${name} is ${isWritten ? '' : 'already '}${verb}d`)
       return await followedBy(own.file.state.path)
     },
   })

@@ -7,8 +7,8 @@ import { Fault } from '../../kernel/faults.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { inProcess } from '../shared/in-process.js'
-import { mark } from '../shared/output/look.js'
-import { count, oneLineText, say } from '../shared/output/output.js'
+import { count, oneLineText, printToStderr } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
@@ -42,14 +42,14 @@ export const startOnce = async (
     return { code: EXIT.ok, show: () => undefined }
   })
   if (code !== EXIT.ok) throw new CliError(code, 'stopped')
-  for (const each of found) sayStarted(each)
+  for (const each of found) printStarted(each)
   return found
 }
 
-const sayStarted = ({ name, tools, ms = 0, state, problem: words }: Started): void => {
+const printStarted = ({ name, tools, ms = 0, state, problem: words }: Started): void => {
   const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
   const sign = state === 'waiting' ? '!' : mark(words === undefined)
-  say(wrappedText(`${sign} ${oneLineText(name)}  ${words ?? good}`))
+  printToStderr(wrappedText(`${sign} ${oneLineText(name)}  ${words ?? good}`))
 }
 
 const expectFault = (thrown: unknown): void => {
@@ -83,7 +83,7 @@ const resultOf = (status: ServerStatus, servers: readonly ServerConfig[], spentM
     ...base,
     state: 'failed',
     needsLogin: doctor === 'D036',
-    problem: mask(problemWords(trouble)),
+    problem: mask(problemText(trouble)),
     why: maskedLine(doctor === 'D036' ? trouble.message : `${trouble.id}: ${trouble.message}${cause}`),
   }
 }
@@ -103,7 +103,7 @@ export const verdictOn =
   }
 
 /** Formats a problem as one line. */
-export const problemWords = ({ id, message, why, fix }: Explained): string =>
+export const problemText = ({ id, message, why, fix }: Explained): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
 const LAST_LINES = 5

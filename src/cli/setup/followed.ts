@@ -1,5 +1,5 @@
 import type { InstanceRecord } from '../../state/instance.js'
-import { numbered, oneLineText, say } from '../shared/output/output.js'
+import { numbered, oneLineText, printToStderr } from '../shared/output/output.js'
 import { askRunning, chooseRunning, runningName } from '../shared/running.js'
 import { EXIT } from '../shared/verb.js'
 
@@ -33,10 +33,10 @@ const followed = async (one: InstanceRecord): Promise<number> => {
   }
   if (last?.result === 'ok') return EXIT.ok
   const name = oneLineText(runningName(one))
-  if (last === undefined) say(`! ${name} did not answer; it reads the file when it can`)
+  if (last === undefined) printToStderr(`! ${name} did not answer; it reads the file when it can`)
   else {
-    say(numbered(`${name} rejected the file and keeps its previous configuration`, 'D014'))
-    for (const problem of last.problems ?? []) say(`  ${oneLineText(problem)}`)
+    printToStderr(numbered(`${name} rejected the file and keeps its previous configuration`, 'D014'))
+    for (const problem of last.problems ?? []) printToStderr(`  ${oneLineText(problem)}`)
   }
   return last === undefined ? EXIT.ok : EXIT.failure
 }

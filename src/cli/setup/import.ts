@@ -5,8 +5,8 @@ import type { Sources } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { configTarget } from '../shared/configuration.js'
 import { askUser, confirm, isInteractive } from '../shared/output/ask.js'
-import { count, print, say } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { count, print, printToStderr } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { ownScripts, setupFiles, setupMachine } from '../shared/setup-files.js'
 import {
   CliError,
@@ -81,18 +81,18 @@ export const importVerb = defineVerb({
       askSecret: async (name, server) =>
         isAsking ? await askUser(`${name} for ${server}: `, true) : undefined,
     })
-    for (const problem of problems) say(problem.message)
-    for (const each of projects) say(projectWords(each))
+    for (const problem of problems) printToStderr(problem.message)
+    for (const each of projects) printToStderr(projectWords(each))
     show(args, own, plan)
     const changes = plan.servers.flatMap(({ name, as = name, entry }) =>
       entry === undefined ? [] : [{ at: [], name: as, value: entry }],
     )
-    if (changes.length === 0) say('nothing new to import')
-    else if (args.dryRun === true) say(`${changes.length} new; ${NOTHING}`)
+    if (changes.length === 0) printToStderr('nothing new to import')
+    else if (args.dryRun === true) printToStderr(`${changes.length} new; ${NOTHING}`)
     else if (isAsking && !(await confirm('write?'))) throw new CliError(EXIT.negative, NOTHING)
     else {
       await writeOwnFile(files, own, changes, plan.secrets)
-      say(`${changes.length} new, written to ${own.file.state.path}`)
+      printToStderr(`${changes.length} new, written to ${own.file.state.path}`)
       return await followedBy(own.file.state.path)
     }
     return problems.length > 0 && sources.length === 0 ? EXIT.failure : EXIT.ok
@@ -193,7 +193,7 @@ const show = (args: Args, own: OwnFile, { servers, secrets }: Plan): void => {
     const isOther = as !== undefined && as !== name
     return [name, from, `${WORDS[state]}${isOther ? ` (${as})` : ''}`, names.join(', ')]
   })
-  if (rows.length > 0) print(tableText(['NAME', 'FROM', 'STATE', 'SECRETS MOVED'], rows, stdoutLook()))
-  for (const { name, notes } of servers) for (const note of new Set(notes)) say(`${name}: ${note}`)
-  if (secrets.size > 0) say(`${count(secrets.size, 'secret')} for ${own.secrets.path}`)
+  if (rows.length > 0) print(tableText(['NAME', 'FROM', 'STATE', 'SECRETS MOVED'], rows, stdoutLayout()))
+  for (const { name, notes } of servers) for (const note of new Set(notes)) printToStderr(`${name}: ${note}`)
+  if (secrets.size > 0) printToStderr(`${count(secrets.size, 'secret')} for ${own.secrets.path}`)
 }

@@ -3,11 +3,11 @@ import type { Plan, Planned } from '../../setup/import/plan.js'
 import { projectWords } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { readUsable } from '../shared/configuration.js'
-import { count, oneLineText, say, shortPath } from '../shared/output/output.js'
+import { count, oneLineText, printToStderr, shortPath } from '../shared/output/output.js'
 import { wrapped, wrappedText } from '../shared/output/wrap.js'
 import type { ClientPlan } from './client-plans.js'
 import { type Findings, foundCount } from './finding.js'
-import { problemWords, type Started } from './first-start.js'
+import { problemText, type Started } from './first-start.js'
 
 /** Returns the servers that our file lacks, each with its name there. */
 export const newIn = ({ servers }: Plan): readonly (Planned & { readonly as: string })[] =>
@@ -31,7 +31,7 @@ export const secretOwners = ({ servers, secrets }: Plan): readonly string[] =>
   })
 
 /** Prints which clients accept fewer tools than they have now, and the tools that they see instead. */
-export const sayCaps = async (
+export const printToolCaps = async (
   config: string | undefined,
   work: readonly ClientPlan[],
   started: readonly Started[],
@@ -46,17 +46,17 @@ export const sayCaps = async (
     const { cap, mode } = rulesFor(id, '')
     if (tools <= cap || mode === 'search') continue
     const instead = `${client} accepts ${cap} tools and you have ${tools}, so it sees search tools (find_tools) instead`
-    if (mode === 'auto') say(wrappedText(instead))
-    else say(wrappedText(`! ${problemWords(explain(cause('D056', { count: tools, client, cap })))}`))
+    if (mode === 'auto') printToStderr(wrappedText(instead))
+    else printToStderr(wrappedText(`! ${problemText(explain(cause('D056', { count: tools, client, cap })))}`))
   }
 }
 
 /** Prints the changes of each client's file; long values break between members and after folders. */
-export const sayDiff = (plans: readonly ClientPlan[]): void => {
+export const printDiff = (plans: readonly ClientPlan[]): void => {
   for (const { plan } of plans) {
-    say(`  ${shortPath(plan.path)}`)
+    printToStderr(`  ${shortPath(plan.path)}`)
     const layout = { separator: '', indent: '      ' }
-    for (const line of plan.lines) say(wrapped(`    ${line}`.split(/(?<=[,/] ?)/), layout))
+    for (const line of plan.lines) printToStderr(wrapped(`    ${line}`.split(/(?<=[,/] ?)/), layout))
   }
 }
 
@@ -64,11 +64,13 @@ export const sayDiff = (plans: readonly ClientPlan[]): void => {
 export const UNCHOSEN = 'it was not chosen'
 
 /** Prints the summary: servers found, servers moved, and servers left with reasons. */
-export const saySummary = (found: Findings, work: readonly ClientPlan[]): void => {
+export const printSummary = (found: Findings, work: readonly ClientPlan[]): void => {
   const total = foundCount(found)
   const moved = [...new Set(work.flatMap(each => each.moved.map(({ as }) => oneLineText(as))))]
   const which = moved.length === 0 ? '' : `: ${moved.join(', ')}`
-  say(wrappedText(`Found ${count(total, 'server')}, moved ${moved.length} behind the proxy${which}`))
+  printToStderr(
+    wrappedText(`Found ${count(total, 'server')}, moved ${moved.length} behind the proxy${which}`),
+  )
   const stays = work.flatMap(each =>
     each.stays.map(stay => ({ ...stay, client: each.plan.place.client.label })),
   )
@@ -79,9 +81,10 @@ export const saySummary = (found: Findings, work: readonly ClientPlan[]): void =
     .filter(({ why }) => why === UNCHOSEN)
     .map(({ name, client }) => `${oneLineText(name)} (${client})`)
   const lines = unchosen.length === 0 ? left : [...left, `  not chosen: ${unchosen.join(', ')}`]
-  for (const line of lines) say(wrappedText(line, { indent: '    ' }))
-  for (const each of found.projects) say(wrappedText(`  ${projectWords(each)}`, { indent: '    ' }))
-  if (left.length > 0) say(wrappedText('When these work, run mcp-proxy init again: it moves what is new.'))
+  for (const line of lines) printToStderr(wrappedText(line, { indent: '    ' }))
+  for (const each of found.projects) printToStderr(wrappedText(`  ${projectWords(each)}`, { indent: '    ' }))
+  if (left.length > 0)
+    printToStderr(wrappedText('When these work, run mcp-proxy init again: it moves what is new.'))
 }
 
 interface Done {

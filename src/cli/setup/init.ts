@@ -6,11 +6,11 @@ import { projectWords, type Source } from '../../setup/import/sources.js'
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import { readUsable } from '../shared/configuration.js'
 import { choose, confirm, isInteractive } from '../shared/output/ask.js'
-import { mark } from '../shared/output/look.js'
-import { count, oneLineText, print, say, shortPath } from '../shared/output/output.js'
+import { count, oneLineText, print, printToStderr, shortPath } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { wrapped, wrappedText } from '../shared/output/wrap.js'
 import { ownScripts, setupFiles } from '../shared/setup-files.js'
-import { lastingShim } from '../shared/stable-paths.js'
+import { permanentShim } from '../shared/stable-paths.js'
 import {
   CliError,
   configOption,
@@ -40,9 +40,9 @@ import {
   initOutcomeOf,
   newIn,
   nextStep,
-  sayCaps,
-  sayDiff,
-  saySummary,
+  printDiff,
+  printSummary,
+  printToolCaps,
   secretOwners,
   UNCHOSEN,
 } from './init-report.js'
@@ -87,12 +87,12 @@ export const init = defineVerb({
 const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const isAsking = isInteractive() && args.yes !== true && args.dryRun !== true
   const found = await findServers(args.config, args.from)
-  sayFound(found)
+  printFound(found)
   const wanted = await chooseServers(found, isAsking)
   if (args.dryRun === true) return await rehearse(args, found, await planServers(found, wanted, false))
   if (!isAsking && args.yes !== true) throw unasked()
   // Runs before any key is typed, which a failure would lose.
-  const shim = await interrupts.unlessStopped(lastingShim(args.yes === true))
+  const shim = await interrupts.unlessStopped(permanentShim(args.yes === true))
   const plan = await planServers(found, wanted, isAsking)
   interrupts.check()
   await writeServers(found, plan, interrupts)
@@ -106,8 +106,8 @@ const setUp = async (args: Args, interrupts: Interrupts): Promise<number> => {
   interrupts.check()
   const work = await withRules(chosen, context, { config: args.config, isAsking, wrote: interrupts.wrote })
   const code = await replaceIn(work, context, interrupts)
-  await sayCaps(args.config, work, started)
-  saySummary(found, work)
+  await printToolCaps(args.config, work, started)
+  printSummary(found, work)
   if (args.json === true) print(initDocumentOf({ found, plan, started, work }))
   return able.length < clients.length ? Math.max(code, EXIT.failure) : code
 }
@@ -131,15 +131,15 @@ const unasked = (): CliError =>
     fix: 'mcp-proxy init --yes',
   })
 
-const sayFound = (found: Findings): void => {
-  for (const problem of found.problems) say(problem.message)
+const printFound = (found: Findings): void => {
+  for (const problem of found.problems) printToStderr(problem.message)
   const same = found.plan.servers.filter(({ state }) => state === 'same').length
   const parts = foundParts(found)
   const more = same > 0 ? ` (${same} the same)` : ''
   const last = `${parts.at(-1) ?? 'no servers in the files of clients'}${more}`
   const [first, ...others] = [...parts.slice(0, -1), last]
-  say(wrapped([`Found  ${first}`, ...others], { separator: ' · ' }))
-  for (const each of found.projects) say(wrappedText(projectWords(each)))
+  printToStderr(wrapped([`Found  ${first}`, ...others], { separator: ' · ' }))
+  for (const each of found.projects) printToStderr(wrappedText(projectWords(each)))
 }
 
 /** Returns the chosen servers that our file lacks. */
@@ -150,7 +150,8 @@ const chooseServers = async ({ plan }: Findings, isAsking: boolean): Promise<Rea
     isAsking && items.length > 0
       ? await choose({ title: 'Servers', items, labelOf, question: 'Add all to the proxy?' })
       : items
-  if (!isAsking && items.length > 0) say(wrapped(['Servers', ...items.map(labelOf)], { separator: '  ' }))
+  if (!isAsking && items.length > 0)
+    printToStderr(wrapped(['Servers', ...items.map(labelOf)], { separator: '  ' }))
   return new Set(all.map(({ as }) => as))
 }
 
@@ -168,7 +169,7 @@ const planServers = async (
   const moved = isAsking ? await planImport(own, wanted, { ...options, isSecret: () => false }) : all
   const file = shortPath(own.secrets.path)
   const question = `Move ${secretOwners(moved).join(', ')} to ${file}`
-  if (moved.secrets.size > 0 && !isAsking) say(wrappedText(question))
+  if (moved.secrets.size > 0 && !isAsking) printToStderr(wrappedText(question))
   const keepsSecrets = isAsking && moved.secrets.size > 0 && !(await confirm(`${question}?`))
   const settings = isAsking && !keepsSecrets ? await askDoubtful(all, file) : new Set()
   let texts: ReadonlyMap<string, string> | undefined
@@ -211,8 +212,9 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
   const { bytes, path } = own.file.state
   if (changes.length > 0 || bytes === undefined) wrote(path)
   for (const { as, notes } of newIn(plan))
-    for (const note of new Set(notes)) say(wrappedText(`  ${oneLineText(as)}: ${oneLineText(note)}`))
-  say(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
+    for (const note of new Set(notes))
+      printToStderr(wrappedText(`  ${oneLineText(as)}: ${oneLineText(note)}`))
+  printToStderr(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
 }
 
 /** Starts all servers of our file once. If the user signs in, starts the servers that required it again. */
@@ -232,7 +234,7 @@ const startServers = async (
     return started.map(each => again.find(({ name }) => name === each.name) ?? each)
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.code !== EXIT.configuration) throw thrown
-    say(`${mark(false)} ${thrown.message}; fix: ${thrown.fix ?? 'mcp-proxy check'}`)
+    printToStderr(`${mark(false)} ${thrown.message}; fix: ${thrown.fix ?? 'mcp-proxy check'}`)
     return []
   }
 }
@@ -254,22 +256,22 @@ const chooseClients = async (
 ): Promise<readonly ClientPlan[]> => {
   for (const each of planned)
     for (const line of stayLines({ ...each, stays: each.stays.filter(({ why }) => why !== UNCHOSEN) }))
-      say(line)
+      printToStderr(line)
   const items = planned.filter(({ plan }) => plan.changes.length > 0)
   if (items.length === 0) return planned
   if (!isAsking) {
-    for (const each of items) say(wrappedText(`  ${clientLine(each)}`, { indent: '    ' }))
+    for (const each of items) printToStderr(wrappedText(`  ${clientLine(each)}`, { indent: '    ' }))
     return planned
   }
   const question = 'Replace the servers in these clients with the proxy?'
-  const diff = (): void => sayDiff(items)
+  const diff = (): void => printDiff(items)
   let isShared = false as boolean
   const share = (): void => {
     isShared = true
-    say('  all of these clients get all servers')
+    printToStderr('  all of these clients get all servers')
   }
   const isScoped = items.length > 1 && items.some(({ view }) => view !== undefined)
-  if (isScoped) say(wrappedText('Each client keeps only the servers that it has now.'))
+  if (isScoped) printToStderr(wrappedText('Each client keeps only the servers that it has now.'))
   const kept = await choose({
     ...{ title: 'Clients', items, labelOf: clientLine, question },
     others: [
@@ -298,12 +300,13 @@ const replaceIn = async (
     done.push(plan)
     const { label, id } = client
     const what = moved.length === 0 ? 'has the proxy' : `${count(moved.length, 'server')} → 1 entry`
-    if (plan.changes.length > 0) say(`${mark(true)} ${label}: ${what} (undo: mcp-proxy install ${id} --undo)`)
+    if (plan.changes.length > 0)
+      printToStderr(`${mark(true)} ${label}: ${what} (undo: mcp-proxy install ${id} --undo)`)
   }
   const todo = done.filter(({ changes }) => changes.length > 0)
   const code = done.length < work.length ? EXIT.failure : EXIT.ok
   if (todo.length > 0) return Math.max(code, await readBack(todo))
-  say(`no client was changed; ${nextStep(work)}`)
+  printToStderr(`no client was changed; ${nextStep(work)}`)
   return code
 }
 
@@ -313,9 +316,9 @@ const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number
   const able = await editable(await clientsFor(args, context), context)
   const wish = wishOf(args, found, plan, () => undefined)
   const work = await planClients(await placesOf(able, context), context, wish)
-  for (const each of work) for (const line of stayLines(each)) say(line)
+  for (const each of work) for (const line of stayLines(each)) printToStderr(line)
   if (args.json === true) print(initDocumentOf({ found, plan, started: [], work }))
   else for (const line of changeLines({ found, plan, work })) print(line)
-  say('nothing was written')
+  printToStderr('nothing was written')
   return EXIT.ok
 }

@@ -3,7 +3,7 @@ import { CLIENTS } from '../../setup/clients/clients.js'
 import type { Doubtful, Plan } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
 import { askUser, choose, isInteractive } from '../shared/output/ask.js'
-import { oneLineText, say } from '../shared/output/output.js'
+import { oneLineText, printToStderr } from '../shared/output/output.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { setupFiles } from '../shared/setup-files.js'
 
@@ -36,7 +36,9 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
 export const askInput = async (name: string, server: string, text = ''): Promise<string | undefined> => {
   if (!isInteractive()) return undefined
   const what = text === '' ? name : `${name} (${text})`
-  say(wrappedText(`${oneLineText(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`))
+  printToStderr(
+    wrappedText(`${oneLineText(server)} needs ${what}. Typing is hidden; Enter leaves it in its client.`),
+  )
   return await askUser(`  ${name}: `, true)
 }
 

@@ -5,9 +5,9 @@ import { CLIENTS, type ClientProgram } from '../../setup/clients/clients.js'
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import type { Terms } from '../../setup/install/journal.js'
 import { confirm, isInteractive } from '../shared/output/ask.js'
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { wrappedText } from '../shared/output/wrap.js'
-import { lastingShim } from '../shared/stable-paths.js'
+import { permanentShim } from '../shared/stable-paths.js'
 import {
   CliError,
   configOption,
@@ -83,14 +83,14 @@ export const install = defineVerb({
     show(args, planned.work, planned.takeOver)
     const ruleFiles = await rulesToRemove(args, planned)
     for (const path of ruleFiles)
-      say(wrappedText(`also removes the permission rules that were added to ${path}`))
+      printToStderr(wrappedText(`also removes the permission rules that were added to ${path}`))
     const isTodo = planned.work.some(isChange) || isImport(planned) || ruleFiles.length > 0
     if (isTodo) await permit(args)
     if (needsConfiguration(args, planned)) await ensureConfiguration(context)
     const plans = await carriedOut(planned, isTodo)
     if (ruleFiles.length > 0) await removeAddedRules()
     if (isTodo) return await readBack(plans.filter(isChange), args.undo)
-    say('nothing to do')
+    printToStderr('nothing to do')
     return EXIT.ok
   },
 })
@@ -122,7 +122,7 @@ const ensureConfiguration = async ({ ownFile, files, programs: { config } }: Con
   if (ownFile.file.state.bytes !== undefined) return
   const { writeEmptyFile } = await import('../../setup/own-file.js')
   await writeEmptyFile(files, ownFile)
-  say(`created ${config} without servers; to add one: mcp-proxy add NAME -- COMMAND`)
+  printToStderr(`created ${config} without servers; to add one: mcp-proxy add NAME -- COMMAND`)
 }
 
 interface Work {
@@ -147,7 +147,7 @@ const contextOf = async (args: Args): Promise<Context> => {
   // Removing or showing entries needs no permanent program path.
   const isWriting = args.undo !== true && args.print !== true
   const connect = isWriting
-    ? await lastingShim(args.yes === true)
+    ? await permanentShim(args.yes === true)
     : fileURLToPath(packageFile('bin/connect.cjs'))
   return await openContext(args.config, connect, args.url)
 }

@@ -10,8 +10,8 @@ import type { InstallContext, InstallPlace, PlannedInstall } from '../../setup/i
 import type { Scope, Terms } from '../../setup/install/journal.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { configTarget } from '../shared/configuration.js'
-import { mark } from '../shared/output/look.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { ownScripts, setupFiles, setupMachine } from '../shared/setup-files.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
@@ -50,7 +50,9 @@ export const openContext = async (
   const ownFile = await openOwnFile(files, config, machine)
   const node = await lastingNode(machine, process.execPath, realpath)
   if (!node.isLasting)
-    say(`D052: ${node.path} is the Node of one version; after an update: mcp-proxy install --refresh`)
+    printToStderr(
+      `D052: ${node.path} is the Node of one version; after an update: mcp-proxy install --refresh`,
+    )
   const urls = [...ownFile.urls, ...(url === undefined ? [] : [url])]
   return {
     files,
@@ -66,7 +68,7 @@ export const openContext = async (
 }
 
 /** Returns the default terms of a client's entry. */
-export const usualTerms = ({ ownFile }: Context): Terms => ({
+export const defaultTerms = ({ ownFile }: Context): Terms => ({
   via: 'stdio',
   url: ownFile.urls[0] ?? '',
   view: undefined,
@@ -111,7 +113,7 @@ export const clientsThere = async ({ files }: Context): Promise<readonly ClientP
 }
 
 /** Returns a client's file in the home or current folder; undefined if it cannot have one. */
-const usualFile = async (
+const defaultFile = async (
   client: ClientProgram,
   scope: Scope,
   { files }: Pick<Context, 'files'>,
@@ -127,7 +129,7 @@ export const installPlaceOf = async (
   scope: Scope,
   context: Context,
 ): Promise<InstallPlace> => {
-  const found = await usualFile(client, scope, context)
+  const found = await defaultFile(client, scope, context)
   if (found !== undefined) return { client, scope, file: found }
   const why =
     scope === 'project' && client.project === undefined
@@ -146,7 +148,7 @@ export const placesToUndoOf = async (
   context: Context,
 ): Promise<readonly InstallPlace[]> => {
   const { placesToUndo } = await import('../../setup/install/install.js')
-  return await placesToUndo(context, { client, scope, file: await usualFile(client, scope, context) })
+  return await placesToUndo(context, { client, scope, file: await defaultFile(client, scope, context) })
 }
 
 /** Plans one client after the other, because two clients may share a file. */
@@ -175,9 +177,9 @@ export const readBack = async (plans: readonly PlannedInstall[], isUndo = false)
   for (const plan of plans) {
     const { label, reload, reloadUndone = reload } = plan.place.client
     const isKept = await plan.isKept()
-    if (isKept) say(`${mark(true)} ${label}: ${isUndo ? reloadUndone : reload}`)
+    if (isKept) printToStderr(`${mark(true)} ${label}: ${isUndo ? reloadUndone : reload}`)
     else {
-      say(`${mark(false)} ${label} overwrote this change; quit ${label} and run this again`)
+      printToStderr(`${mark(false)} ${label} overwrote this change; quit ${label} and run this again`)
       code = EXIT.failure
     }
   }

@@ -1,4 +1,4 @@
-import { print, say } from '../shared/output/output.js'
+import { print, printToStderr } from '../shared/output/output.js'
 import { configOption, defineVerb, jsonOption } from '../shared/verb.js'
 import { followedBy } from './followed.js'
 import { openOwn, ownEntryOf } from './own-server.js'
@@ -29,7 +29,7 @@ export const remove = defineVerb({
     )
     const used = new Set(JSON.stringify(entry).match(/(?<=\$\{)\w+(?=\})/g))
     const left = [...used].filter(variable => Object.hasOwn(own.variables, variable))
-    if (left.length > 0) say(`${own.secrets.path} still has ${left.join(', ')}`)
+    if (left.length > 0) printToStderr(`${own.secrets.path} still has ${left.join(', ')}`)
     return await followedBy(own.file.state.path)
   },
 })

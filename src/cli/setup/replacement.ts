@@ -1,13 +1,13 @@
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import type { Terms } from '../../setup/install/journal.js'
 import { readUsable } from '../shared/configuration.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 import { stayLines, type TakeOver } from './client-moves.js'
 import { type ClientPlan, planClients, withRules, writeClientViews } from './client-plans.js'
 import { type Findings, findServers } from './finding.js'
 import { startOnce, verdictOn } from './first-start.js'
+import { planTakeOver } from './import-and-replace.js'
 import type { Context } from './installing.js'
-import { planTakeOver } from './take-over.js'
 
 /**
  * Returns the planning options before servers move; other clients' servers stay hidden from these clients.
@@ -60,7 +60,7 @@ export const planReplacement = async (
     const verdict = verdictOn(await startOnce({ ...loaded, servers, waiting }))
     const now = await reopened()
     const planned = await planClients(places, now, { ...wish, terms, verdict })
-    for (const each of planned) for (const line of stayLines(each)) say(line)
+    for (const each of planned) for (const line of stayLines(each)) printToStderr(line)
     const work = await withRules(planned, now, { config, isAsking })
     await writeClientViews(work, now)
     return work.map(({ plan }) => plan)

@@ -1,5 +1,5 @@
 import { askUser, confirm } from '../shared/output/ask.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 import { CliError } from '../shared/verb.js'
 import type { Started } from './first-start.js'
 import type { Interrupts } from './interrupts.js'
@@ -25,11 +25,11 @@ const signedIn = async (name: string, config: string | undefined): Promise<boole
   const { findServer, signIn } = await import('../auth/signing-in.js')
   const how = { usesBrowser: true, wantsDevice: false, forgetsClient: false, timeoutMs: LOGIN_MS }
   try {
-    await signIn(await findServer(name, config), { ...how, say, readLines: pasted })
+    await signIn(await findServer(name, config), { ...how, print: printToStderr, readLines: pasted })
     return true
   } catch (thrown) {
     if (!(thrown instanceof Error) || (thrown instanceof CliError && thrown.code > 128)) throw thrown
-    say(`${name}: ${thrown.message}; fix: mcp-proxy auth login ${name}`)
+    printToStderr(`${name}: ${thrown.message}; fix: mcp-proxy auth login ${name}`)
     return false
   }
 }

@@ -8,8 +8,8 @@ import { foldersOf } from '../../setup/clients/machine.js'
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import { SetupError } from '../../setup/setup-error.js'
 import { confirm, isInteractive } from '../shared/output/ask.js'
-import { mark } from '../shared/output/look.js'
-import { oneLineText, print, say, shortPath } from '../shared/output/output.js'
+import { oneLineText, print, printToStderr, shortPath } from '../shared/output/output.js'
+import { mark } from '../shared/output/terminal.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { setupFiles, setupMachine } from '../shared/setup-files.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, type VerbArguments } from '../shared/verb.js'
@@ -55,9 +55,10 @@ const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
     return client === undefined ? [] : [{ client, scope, file: install.path }]
   })
   const ours = await ownPaths(context)
-  for (const { client, file } of places) say(wrappedText(`  restore ${client.label}: ${shortPath(file)}`))
-  say('  stop the daemon and the service')
-  if (args.purge === true) for (const path of ours) say(`  delete ${shortPath(path)}`)
+  for (const { client, file } of places)
+    printToStderr(wrappedText(`  restore ${client.label}: ${shortPath(file)}`))
+  printToStderr('  stop the daemon and the service')
+  if (args.purge === true) for (const path of ours) printToStderr(`  delete ${shortPath(path)}`)
   await permit(args)
   const restored = await restoreAll(places, context, interrupts)
   for (const path of await removeAddedRules()) interrupts.wrote(path)
@@ -66,10 +67,10 @@ const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
   const isWhole = restored.every(each => each.restored)
   const isPurging = args.purge === true && isWhole
   if (args.purge === true && !isWhole)
-    say(wrappedText('nothing is deleted: the backups are needed until every client is restored'))
+    printToStderr(wrappedText('nothing is deleted: the backups are needed until every client is restored'))
   const deleted = isPurging ? ours.filter(path => deletes(path)) : []
   const left = (await ownPaths(context)).filter(path => !deleted.includes(path))
-  sayLeft(left)
+  printLeft(left)
   if (args.json === true) {
     const command = removal()
     print(JSON.stringify({ version: 1, clients: restored, ...stopped, deleted, left, package: command }))
@@ -104,11 +105,11 @@ const restoreAll = async (
       await plan?.carryOut()
       wrote(file)
       done.push({ ...base, restored: true })
-      say(wrappedText(`${mark(true)} ${client.label}: restored ${shortPath(file)}`))
+      printToStderr(wrappedText(`${mark(true)} ${client.label}: restored ${shortPath(file)}`))
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       done.push({ ...base, restored: false, why: thrown.message })
-      say(wrappedText(`${mark(false)} ${client.label}: ${thrown.message}; fix: ${thrown.fix}`))
+      printToStderr(wrappedText(`${mark(false)} ${client.label}: ${thrown.message}; fix: ${thrown.fix}`))
     }
   }
   return done
@@ -143,7 +144,9 @@ const stopAll = async (config: string | undefined) => {
     } catch (thrown) {
       const isMissing = thrown instanceof CliError && thrown.code === EXIT.configuration
       if (!isMissing)
-        say(`${mark(false)} ${oneLineText(thrown instanceof Error ? thrown.message : String(thrown))}`)
+        printToStderr(
+          `${mark(false)} ${oneLineText(thrown instanceof Error ? thrown.message : String(thrown))}`,
+        )
       return false
     }
   }
@@ -151,8 +154,8 @@ const stopAll = async (config: string | undefined) => {
   const daemon = await attempt(
     async () => (await stopDaemon(await runningPlace({ config, pid: undefined }))) !== undefined,
   )
-  if (service) say(`${mark(true)} the service is removed`)
-  if (daemon) say(`${mark(true)} the daemon is stopped`)
+  if (service) printToStderr(`${mark(true)} the service is removed`)
+  if (daemon) printToStderr(`${mark(true)} the daemon is stopped`)
   return { service, daemon }
 }
 
@@ -183,10 +186,10 @@ const deletes = (path: string): boolean => {
   return true
 }
 
-const sayLeft = (left: readonly string[]): void => {
-  if (left.length > 0) say(wrappedText(`left: ${left.map(path => shortPath(path)).join(', ')}`))
-  if (left.length > 0) say('to delete these too: mcp-proxy uninstall --purge')
-  say(`the package itself: ${removal()}`)
+const printLeft = (left: readonly string[]): void => {
+  if (left.length > 0) printToStderr(wrappedText(`left: ${left.map(path => shortPath(path)).join(', ')}`))
+  if (left.length > 0) printToStderr('to delete these too: mcp-proxy uninstall --purge')
+  printToStderr(`the package itself: ${removal()}`)
 }
 
 /** Returns the command that removes the package: a link to a clone, or a global installation. */

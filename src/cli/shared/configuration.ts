@@ -4,7 +4,7 @@ import type { Loaded, ProxyConfig } from '../../config/types.js'
 import type { ProxyEnvironment } from '../../control/environment/environment.js'
 import { cause } from '../../diagnostics/explain.js'
 import { defaultConfigFile } from '../../shim/default-config-file.js'
-import { say } from './output/output.js'
+import { printToStderr } from './output/output.js'
 import { setupMachine } from './setup-files.js'
 import { CliError, causeError, EXIT } from './verb.js'
 
@@ -50,7 +50,7 @@ export const readUsable = async (
 ): Promise<Usable> => {
   const file = configFile(flag)
   const { config, problems, disabled } = await loadFile(file, environment)
-  for (const problem of problems) say(formatProblem(problem))
+  for (const problem of problems) printToStderr(formatProblem(problem))
   if (config === undefined) {
     throw new CliError(EXIT.configuration, `${file} cannot be used (D011)`, {
       why: 'the errors are listed above',

@@ -12,7 +12,7 @@ import type { InstanceRecord } from '../../state/instance.js'
 import { endProcess } from '../../state/processes/end-process.js'
 import { runningProxies } from '../../state/processes/orphans.js'
 import { configFile, configTarget, loadFile, readUsable } from './configuration.js'
-import { say } from './output/output.js'
+import { printToStderr } from './output/output.js'
 import { runsWith } from './running.js'
 import { CliError, causeError, EXIT } from './verb.js'
 
@@ -95,7 +95,9 @@ export const startedDaemon = async ({ file, place, home }: DaemonPlace, isKept: 
   const program = { execPath, script, config: file, home, env, more: isKept ? ['--keep'] : [] }
   const hello = { version: IDENTITY.version, pid, client: 'mcp-proxy daemon start' }
   try {
-    const { stream, welcome } = await new Connector({ place, program, hello, tell: say }).connect(START_MS)
+    const { stream, welcome } = await new Connector({ place, program, hello, tell: printToStderr }).connect(
+      START_MS,
+    )
     stream.destroy()
     return welcome.pid
   } catch (thrown) {

@@ -74,7 +74,7 @@ const watchStarts = (current: () => readonly ServerStatus[]) => {
   const failures = new Map<string, Pick<ServerStatus, 'why' | 'stderr'>>()
   const startedMs = performance.now()
   const line = new ProgressLine()
-  const look = (): void => {
+  const update = (): void => {
     const all = current()
     for (const { name, why, stderr } of all) if (why !== undefined) failures.set(name, { why, stderr })
     const spentMs = performance.now() - startedMs
@@ -83,10 +83,10 @@ const watchStarts = (current: () => readonly ServerStatus[]) => {
     const names = slow.map(({ name }) => name).join(', ')
     line.show(`starting ${names} … ${Math.round(spentMs / 1000)} s`)
   }
-  const timer = setInterval(look, POLL_MS)
+  const timer = setInterval(update, POLL_MS)
   return {
     stop(): void {
-      look()
+      update()
       clearInterval(timer)
       line.clear()
     },

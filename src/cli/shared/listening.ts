@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { AuthConfig, ListenConfig } from '../../config/types.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
-import { say } from './output/output.js'
+import { printToStderr } from './output/output.js'
 import { CliError, EXIT, textOption, textsOption } from './verb.js'
 
 export const listenOptions = {
@@ -86,7 +86,7 @@ const checkNames = (host: string, allowedHosts: readonly string[], auth: AuthCon
     )
   }
   if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
-    say(
+    printToStderr(
       `mcp-proxy: only requests to localhost will be answered on ${host}; name other hosts in ` +
         'listen.allowedHosts or with --allowed-host',
     )

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createColors } from 'picocolors'
-import { print, say } from './output/output.js'
-import { stdoutLook } from './output/table.js'
+import { print, printToStderr } from './output/output.js'
+import { stdoutLayout } from './output/table.js'
 import { CliError, EXIT } from './verb.js'
 
 /** Returns the lines of the log file and its predecessor; empty without a log. */
@@ -39,13 +39,13 @@ export const followLog = async (
       await delay(POLL_MS)
       stream = await open(endedMs).catch(() => undefined)
     }
-    if (stream !== undefined) say('mcp-proxy: continuing with the next proxy')
+    if (stream !== undefined) printToStderr('mcp-proxy: continuing with the next proxy')
   }
 }
 
 /** Returns a printer of log lines: raw JSON, or readable text. */
 export const linePrinter = (isJson: boolean) => {
-  const { dim, yellow, red } = createColors(stdoutLook().hasColor)
+  const { dim, yellow, red } = createColors(stdoutLayout().hasColor)
   const paint = (level: number, word: string): string =>
     level >= 50 ? red(word) : level >= 40 ? yellow(word) : level < 30 ? dim(word) : word
   return (line: string): void => print(isJson ? line : readable(line, paint))

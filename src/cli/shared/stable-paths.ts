@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { typeAs } from '../../kernel/machine/own-command.js'
-import { installWords, OWN_PACKAGE } from '../../kernel/machine/own-package.js'
+import { installCommand, OWN_PACKAGE } from '../../kernel/machine/own-package.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import { homeFolder } from '../../kernel/machine/who-am-i.js'
 import { mayWrite } from '../../setup/files/disk.js'
 import { isInNpxCache } from '../../setup/install/programs.js'
 import { confirm, isInteractive } from './output/ask.js'
-import { say } from './output/output.js'
+import { printToStderr } from './output/output.js'
 import { CliError, EXIT } from './verb.js'
 
 /** Returns the error for a program in the npx cache, with the command that installs it. */
@@ -25,7 +25,7 @@ const ownShim = (): string => fileURLToPath(packageFile('bin/connect.cjs'))
  * Returns the shim for clients' files: the one of this installation or, if that is in the npx cache, of a new
  * installation if the user agrees. Rejects with a CliError before anything is written.
  */
-export const lastingShim = async (isAgreed: boolean, own = ownShim()): Promise<string> => {
+export const permanentShim = async (isAgreed: boolean, own = ownShim()): Promise<string> => {
   if (!isInNpxCache(own)) return own
   if (!isAgreed && !isInteractive()) throw fromCache(own)
   const at = placeFor((await npm(['prefix', '-g'], own)).trim())
@@ -33,7 +33,7 @@ export const lastingShim = async (isAgreed: boolean, own = ownShim()): Promise<s
   const shown = ['npm i -g', ...at, ...what].join(' ')
   const question = `Install mcp-proxy globally? Clients need a permanent copy (${shown})`
   if (!isAgreed && !(await confirm(question))) throw fromCache(own)
-  say(shown)
+  printToStderr(shown)
   await npm(['i', '-g', ...at, '--no-audit', '--no-fund', ...what], own)
   const root = (await npm(['root', '-g', ...at], own)).trim()
   const bin = join(root, OWN_PACKAGE.name, 'bin')
@@ -63,7 +63,7 @@ const askedOf = (own: string): readonly string[] => {
   } catch {
     // Other npm versions store it elsewhere.
   }
-  return installWords(dirname(dirname(own)))
+  return installCommand(dirname(dirname(own)))
 }
 
 /** Runs npm. Resolves with its stdout; rejects with a CliError if it fails. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { configTarget } from '../shared/configuration.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../shared/log-lines.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 import { askRunning, chooseRunning, followRunning, pidOption, theRunning } from '../shared/running.js'
 import { configOption, defineVerb, EXIT, textOption } from '../shared/verb.js'
 
@@ -33,14 +33,14 @@ export const logs = defineVerb({
     const written = follow ? undefined : await writtenLog({ config, pid }, query)
     if (written !== undefined) {
       written.forEach(show)
-      if (written.length === 0) say(`mcp-proxy: no matching lines${aboutWords(server)}`)
+      if (written.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutWords(server)}`)
       return EXIT.ok
     }
     const one = await theRunning(config, pid)
     if (!follow) {
       const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)
       lines.forEach(show)
-      if (lines.length === 0) say(`mcp-proxy: no matching lines${aboutWords(server)}`)
+      if (lines.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutWords(server)}`)
       return EXIT.ok
     }
     query.set('follow', '')
@@ -50,7 +50,7 @@ export const logs = defineVerb({
       const now = sinceMs === undefined ? one : await theRunning(file)
       return (await followRunning(now, `/v1/logs?${query.toString()}`)).stream
     }, show)
-    say('mcp-proxy: the proxy has ended')
+    printToStderr('mcp-proxy: the proxy has ended')
     return EXIT.ok
   },
 })

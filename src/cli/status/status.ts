@@ -5,7 +5,7 @@ import { isObject, objectIn } from '../../kernel/object.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import { configTarget } from '../shared/configuration.js'
 import { count, numbered, print, printText, spanText } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { askRunning, chooseRunning, pidOption, runningName, theRunning } from '../shared/running.js'
 import { CliError, configOption, defineVerb, EXIT, NO_SERVERS, textOption } from '../shared/verb.js'
 import { answerAtRest } from './at-rest.js'
@@ -113,7 +113,7 @@ const showVariables = async ({ url, config, pid, json }: Asked): Promise<number>
   const row = ({ name, from, waiting }: VariableStatus): string[] =>
     from === undefined ? [name, 'not set (D020)', waiting.join(' ')] : [name, from, '']
   if (json === true) print(JSON.stringify({ version: 1, variables }, null, 2))
-  else print(tableText(['NAME', 'FROM', 'WAITING FOR IT'], variables.map(row), stdoutLook()))
+  else print(tableText(['NAME', 'FROM', 'WAITING FOR IT'], variables.map(row), stdoutLayout()))
   return EXIT.ok
 }
 
@@ -149,7 +149,7 @@ const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
       ...reasons.map(([reason, times]) => `503 with ${reason}: ${times}`),
     ]
     if (odd.length > 0) print(odd.join(', '))
-    print(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', ''], members.map(row), stdoutLook()))
+    print(tableText(['ID', 'ADDRESS', 'STATE', 'VERSION', ''], members.map(row), stdoutLayout()))
   }
   return EXIT.ok
 }
@@ -178,7 +178,7 @@ export const shownStatus = (found: ProxyStatus): string => {
     `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', short of memory' : ''}`,
   ]
   const rows = [...found.servers, ...leavingOf(found)].map(rowOf)
-  const table = rows.length === 0 ? NO_SERVERS : tableText(HEADINGS, rows, stdoutLook())
+  const table = rows.length === 0 ? NO_SERVERS : tableText(HEADINGS, rows, stdoutLayout())
   const first = isStopped ? `${found.name} ${found.version}, not running: clients start it` : head.join(', ')
   const top = [first, ...configLines(found), ...authLines(found)].join('\n')
   const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]

@@ -1,6 +1,6 @@
 import type { ToolsView } from '../../control/api/views.js'
-import { print, say } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { print, printToStderr } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { askRunning, theRunning } from '../shared/running.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
@@ -26,8 +26,8 @@ export const showTools = async ({ url, config, pid, json }: Asked): Promise<numb
     .map(({ name, server, calls, errors, p50Ms, p99Ms }) => ({ name, server, calls, errors, p50Ms, p99Ms }))
     .sort((a, b) => b.calls - a.calls)
   if (json === true) print(JSON.stringify({ version: 1, tools }, null, 2))
-  else if (tools.length === 0) say('mcp-proxy: no tool has been called yet')
-  else print(tableText(HEADINGS, tools.map(rowOf), stdoutLook()))
+  else if (tools.length === 0) printToStderr('mcp-proxy: no tool has been called yet')
+  else print(tableText(HEADINGS, tools.map(rowOf), stdoutLayout()))
   return EXIT.ok
 }
 

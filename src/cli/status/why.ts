@@ -1,6 +1,6 @@
 import type { Reason, Why } from '../../control/api/why.js'
 import { visibleText } from '../../kernel/secrets/plain-text.js'
-import { numbered, print, printText, say } from '../shared/output/output.js'
+import { numbered, print, printText, printToStderr } from '../shared/output/output.js'
 import { askRunning, chooseRunning, pidOption, severalRun } from '../shared/running.js'
 import { configOption, defineVerb, EXIT, textOption } from '../shared/verb.js'
 import { answerAtRest } from './at-rest.js'
@@ -28,7 +28,7 @@ export const why = defineVerb({
     const { one, all } = await chooseRunning(config, pid)
     if (one === undefined && all.length > 1) throw severalRun(all)
     if (one === undefined)
-      say('mcp-proxy: no proxy is running; this is known from the configuration and the last run')
+      printToStderr('mcp-proxy: no proxy is running; this is known from the configuration and the last run')
     const found =
       one === undefined
         ? ((await answerAtRest(config, '/why', query)) as Why)

@@ -9,7 +9,7 @@ import {
   textOf,
 } from '../../kernel/json/text.js'
 import { plainText } from '../../kernel/secrets/plain-text.js'
-import { count, oneLineText, print, say } from '../shared/output/output.js'
+import { count, oneLineText, print, printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../shared/verb.js'
 import { loginFault, loginOption } from './logins.js'
 import { aloneOption, type CliSessionOptions, inSession, isWell, type ProxySession } from './session.js'
@@ -43,7 +43,9 @@ export const call = defineVerb({
   ],
   async run(args) {
     const { couldOwn } = await import('../../app/server-registry.js')
-    const onProgress = process.stderr.isTTY ? (params: JsonText) => say(progressLine(params)) : undefined
+    const onProgress = process.stderr.isTTY
+      ? (params: JsonText) => printToStderr(progressLine(params))
+      : undefined
     const work = async (session: ProxySession) => {
       const candidates = couldOwn(session.servers, args.tool).map(({ name }) => name)
       const tool = await findTool(session, args.tool, candidates)
@@ -111,7 +113,7 @@ const showResult = (result: JsonText): void => {
   for (const block of blocks) {
     const text = stringOf(memberOf(block, 'type')) === 'text' ? stringOf(memberOf(block, 'text')) : undefined
     if (text === undefined) {
-      say(`[${oneLineText(description(block))}]`)
+      printToStderr(`[${oneLineText(description(block))}]`)
       continue
     }
     texts += 1

@@ -3,7 +3,7 @@ import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from
 import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { numbered, print, printText } from '../shared/output/output.js'
-import { type Look, stdoutLook, tableText } from '../shared/output/table.js'
+import { stdoutLayout, type TableLayout, tableText } from '../shared/output/table.js'
 import { configOption, defineVerb, EXIT, logLevelOption, NO_SERVERS } from '../shared/verb.js'
 import { loginFault, loginOption } from './logins.js'
 import { aloneOption, inSession, isWell, type ProxySession } from './session.js'
@@ -48,7 +48,7 @@ export const list = defineVerb({
         show: () => {
           const isCost = args.tokens === true
           if (args.json === true) print(isCost ? costDocument(servers) : documentText(servers, found))
-          else printText(isCost ? costTable(servers, stdoutLook()) : tables(servers, found, stdoutLook()))
+          else printText(isCost ? costTable(servers, stdoutLayout()) : tables(servers, found, stdoutLayout()))
         },
       }
     })
@@ -119,23 +119,23 @@ const costDocument = (servers: readonly ServerStatus[]): JsonText => {
   return textOf({ version: 1, servers: costs, tools: all.tools, tokens: all.tokens })
 }
 
-const costTable = (servers: readonly ServerStatus[], look: Look): string => {
+const costTable = (servers: readonly ServerStatus[], layout: TableLayout): string => {
   const { costs, all } = costsOf(servers)
   const rows = [...costs, all].map(({ name, tools, tokens }) => [name, String(tools), `~${tokens}`])
-  return tableText(['SERVER', 'TOOLS', 'TOKENS'], rows, look)
+  return tableText(['SERVER', 'TOOLS', 'TOKENS'], rows, layout)
 }
 
-const tables = (servers: readonly ServerStatus[], found: Found, look: Look): string => {
+const tables = (servers: readonly ServerStatus[], found: Found, layout: TableLayout): string => {
   const rows = servers.map(server => [
     server.name,
     stateOf(server),
     server.revision ?? '-',
     reasonOf(server) ?? '',
   ])
-  const table = tableText(['NAME', 'STATE', 'REVISION', 'WHY'], rows, look)
+  const table = tableText(['NAME', 'STATE', 'REVISION', 'WHY'], rows, layout)
   const sections = [
     `Servers (${servers.length})\n${servers.length === 0 ? NO_SERVERS : table}`,
-    ...LISTS.map(({ list: name, title, columns }) => section(title, found.get(name) ?? [], columns, look)),
+    ...LISTS.map(({ list: name, title, columns }) => section(title, found.get(name) ?? [], columns, layout)),
   ]
   return sections.filter(text => text !== undefined).join('\n\n')
 }
@@ -146,10 +146,10 @@ const section = (
   title: string,
   items: readonly JsonText[],
   members: readonly string[],
-  look: Look,
+  layout: TableLayout,
 ): string | undefined => {
   if (items.length === 0) return undefined
   const headings = members.map(member => HEADINGS[member] ?? member.toUpperCase())
   const rows = items.map(item => members.map(member => mask(stringOf(memberOf(item, member)) ?? '')))
-  return `${title} (${items.length})\n${tableText(headings, rows, look)}`
+  return `${title} (${items.length})\n${tableText(headings, rows, layout)}`
 }

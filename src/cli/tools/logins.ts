@@ -1,7 +1,7 @@
 import type { ProxyConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 
 export const loginOption = {
   type: 'boolean',
@@ -43,7 +43,7 @@ export const withLogins = async <T>(
       logins.set(server, (logins.get(server) ?? 0) + 1)
       await signInAt(server, config).catch((failure: unknown) => {
         logins.set(server, LOGINS_MAX)
-        say(`mcp-proxy: ${Fault.from(failure).message}`)
+        printToStderr(`mcp-proxy: ${Fault.from(failure).message}`)
       })
     }
   }
@@ -60,6 +60,12 @@ const TIMEOUT_MS = 5 * 60_000
 const signInAt = async (name: string, config: ProxyConfig): Promise<void> => {
   const { signIn, signInServers } = await import('../auth/signing-in.js')
   const server = signInServers(config).find(one => one.name === name)
-  const how = { usesBrowser: true, wantsDevice: false, forgetsClient: false, timeoutMs: TIMEOUT_MS, say }
+  const how = {
+    usesBrowser: true,
+    wantsDevice: false,
+    forgetsClient: false,
+    timeoutMs: TIMEOUT_MS,
+    print: printToStderr,
+  }
   if (server !== undefined) await signIn(server, how)
 }

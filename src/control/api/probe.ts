@@ -8,8 +8,8 @@ import { mask } from '../../kernel/secrets/mask.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import {
-  NoteTaker,
   noiseIn,
+  ProbeLog,
   probedState,
   probedTool,
   type ServerProbe,
@@ -67,7 +67,7 @@ const examined = (
   server: Server,
   { context, config, raw }: Examined,
 ): Pick<ServerProbe, 'tools' | 'repairs'> => {
-  const notes = new NoteTaker()
+  const notes = new ProbeLog()
   const { exposure } = context.router.catalog.viewOf(server.options)
   const own = { ...exposure, prefix: false, tools: { ...exposure.tools, rename: {} } }
   const view = new ServerView(server, own, { log: notes })

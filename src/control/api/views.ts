@@ -145,9 +145,9 @@ export const toolView = (context: ControlApiContext, name: string) => {
 
 /** Returns the clients, as they describe themselves, with their calls in flight. */
 export const clientsView = ({ router }: ControlApiContext) => {
-  const underWay = new Map<Client, number>()
+  const inFlight = new Map<Client, number>()
   for (const { client } of router.meter?.history.inFlight ?? [])
-    underWay.set(client, (underWay.get(client) ?? 0) + 1)
+    inFlight.set(client, (inFlight.get(client) ?? 0) + 1)
   const clients = [...router.clients].map(client => ({
     id: client.id,
     name: sanitizeLine(textMember(client.info, 'name') ?? '', 256),
@@ -155,7 +155,7 @@ export const clientsView = ({ router }: ControlApiContext) => {
     revision: client.revision,
     transport: client.via,
     principal: sanitizeLine(client.principal),
-    calls: underWay.get(client) ?? 0,
+    calls: inFlight.get(client) ?? 0,
     queuedBytes: client.queuedBytes ?? 0,
     ...shownHow(exposedTo(router, client)),
   }))
@@ -186,7 +186,7 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
     const name = client === undefined ? history?.nameOfLeft(id) : textMember(client.info, 'name')
     return name && clean(name)
   }
-  const underWay = [...(history?.inFlight ?? [])].slice(0, 512).map(call => ({
+  const inFlight = [...(history?.inFlight ?? [])].slice(0, 512).map(call => ({
     client: call.client.id,
     method: clean(call.method),
     server: call.servedBy,
@@ -209,7 +209,7 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
       ms: Math.round(ms * 10) / 10,
     }),
   )
-  return { version: 1, underWay, recent }
+  return { version: 1, underWay: inFlight, recent }
 }
 
 /** Returns the stage of a call: looked up, queued for its server, or sent. */

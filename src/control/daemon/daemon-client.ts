@@ -19,7 +19,7 @@ import { NEWEST_LEGACY } from '../../model/revision.js'
 import { askToConnect, bodyOf } from '../../shim/ask.js'
 import { decodeRefusal, decodeWelcome, HELLO_HEADER, type Hello, isProven } from '../../shim/hello.js'
 import { messagesOf } from '../../shim/messages.js'
-import { isHangUp, isNobody, type RuntimePaths } from '../../shim/place.js'
+import { isAbsent, isHangUp, type RuntimePaths } from '../../shim/place.js'
 import { LineSplitter } from '../../wire/framing/ndjson.js'
 import { encodeError, encodeNotification, encodeRequest, type Message } from '../../wire/jsonrpc.js'
 import { type LocalClientOptions, readWholeList } from '../local-client.js'
@@ -151,7 +151,7 @@ const openStream = async (place: RuntimePaths, name: string): Promise<Duplex | u
       const stream = await tryStream(place, name)
       if (stream !== 'draining') return stream
     } catch (thrown) {
-      if (isNobody(thrown)) return undefined
+      if (isAbsent(thrown)) return undefined
       if (!isHangUp(thrown)) throw thrown
     }
     if (performance.now() >= endMs) throw new Fault('unavailable', 'the proxy is stopping')

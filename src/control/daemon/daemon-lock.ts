@@ -7,7 +7,7 @@ import { isObject } from '../../kernel/object.js'
 import { askDaemon, type DaemonAskOptions } from '../../shim/ask.js'
 import { isNewer, newProof } from '../../shim/hello.js'
 import { StartLock } from '../../shim/lock.js'
-import { isHangUp, isNobody, preparePlace, type RuntimePaths } from '../../shim/place.js'
+import { isAbsent, isHangUp, preparePlace, type RuntimePaths } from '../../shim/place.js'
 import { createPrivateSync } from '../../state/private-file.js'
 
 /** Time limit for another program to release the lock, and for an older proxy to end. */
@@ -85,7 +85,7 @@ export const occupantOf = async (place: RuntimePaths): Promise<Occupant | undefi
     try {
       return await occupantNow(place)
     } catch (thrown) {
-      if (isNobody(thrown)) return undefined
+      if (isAbsent(thrown)) return undefined
       // A stopping proxy closes unread connections just before it exits.
       if (!isHangUp(thrown) || performance.now() >= endMs) throw thrown
     }

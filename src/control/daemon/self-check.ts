@@ -26,7 +26,7 @@ export const startSelfCheck = (
 ) => {
   const { socket } = place
   let isOver = false
-  let isTold = false
+  let isReported = false
   /** The socket file that last led to this process. */
   let own: Stats | undefined
   const look = async (): Promise<void> => {
@@ -46,8 +46,8 @@ export const startSelfCheck = (
     } else if (!mayStay) {
       log.warn({ socket }, 'the private socket was removed; stopping, and the next proxy creates it again')
       handOver()
-    } else if (!isTold) {
-      isTold = true
+    } else if (!isReported) {
+      isReported = true
       log.warn(
         { socket },
         'the private socket was removed: connect and status can no longer reach this proxy',

@@ -11,5 +11,5 @@ export const OWN_PACKAGE: { readonly name: string; readonly isPublished: boolean
  * Returns the npm arguments that install the package: from the registry or, if unpublished, as a copy of
  * `folder`. Scripts are skipped, because the folder is built.
  */
-export const installWords = (folder: string, { name, isPublished } = OWN_PACKAGE): readonly string[] =>
+export const installCommand = (folder: string, { name, isPublished } = OWN_PACKAGE): readonly string[] =>
   isPublished ? [name] : ['--ignore-scripts', '--install-links', folder]

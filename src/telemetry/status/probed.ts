@@ -124,7 +124,7 @@ export const noiseIn = ({ line, doctor }: Readonly<Record<string, unknown>>): st
 const REPAIRS_MAX = 100
 
 /** A logger that keeps the first non-JSON-RPC line and the remarks about items, which only the log has. */
-export class NoteTaker implements Logger {
+export class ProbeLog implements Logger {
   noise: string | undefined
   readonly repairs: ItemNote[] = []
 

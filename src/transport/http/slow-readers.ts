@@ -78,8 +78,8 @@ export class SlowReaders {
       }
       if (writableLength < seen.bytes) seen.tookMs = nowMs
       seen.bytes = writableLength
-      const patienceMs = Math.max(this.#bounds.max.stall, writableLength / SLOWEST_BYTES_PER_MS)
-      if (nowMs - seen.tookMs < patienceMs) continue
+      const graceMs = Math.max(this.#bounds.max.stall, writableLength / SLOWEST_BYTES_PER_MS)
+      if (nowMs - seen.tookMs < graceMs) continue
       this.#bounds.hit('stall', { client: response.socket?.remoteAddress })
       this.#cutOff(response)
     }

@@ -24,7 +24,7 @@ export interface PageState {
   readonly servers: ServersView | undefined
   readonly clients: ClientsView | undefined
   readonly config: ConfigView | undefined
-  readonly underWay: CallsView['underWay']
+  readonly inFlight: CallsView['underWay']
   /** Oldest first, like the errors. */
   readonly calls: readonly CallRow[] | undefined
   readonly errors: readonly ErrorRow[] | undefined
@@ -39,7 +39,7 @@ export const NOTHING: PageState = {
   servers: undefined,
   clients: undefined,
   config: undefined,
-  underWay: [],
+  inFlight: [],
   calls: undefined,
   errors: undefined,
 }
@@ -68,7 +68,7 @@ export const afterEvent = (
     case 'calls': {
       const { underWay, recent } = value as CallsView
       const before = isFirst ? [] : (state.calls ?? [])
-      return { ...state, underWay, calls: [...before, ...recent].slice(-CALLS) }
+      return { ...state, inFlight: underWay, calls: [...before, ...recent].slice(-CALLS) }
     }
     case 'errors': {
       const before = isFirst ? [] : (state.errors ?? [])

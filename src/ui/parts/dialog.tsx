@@ -21,13 +21,13 @@ export interface ActionProps {
 /** A button that confirms and runs an action, and shows its result. */
 export const Action = ({ label, id, question, act, disabled = false }: ActionProps) => {
   const dialog = useDialog()
-  const [said, setSaid] = useState('')
+  const [answer, setAnswer] = useState('')
   const run = (): void => {
     dialog.close()
-    setSaid('…')
+    setAnswer('…')
     act().then(
-      () => setSaid('done'),
-      (thrown: unknown) => setSaid(messageOf(thrown)),
+      () => setAnswer('done'),
+      (thrown: unknown) => setAnswer(messageOf(thrown)),
     )
   }
   return (
@@ -40,7 +40,7 @@ export const Action = ({ label, id, question, act, disabled = false }: ActionPro
       >
         {label}
       </button>
-      {said !== '' && <span class="muted">{said}</span>}
+      {answer !== '' && <span class="muted">{answer}</span>}
       {question !== undefined && (
         <dialog ref={dialog.ref} aria-label={label}>
           <p>{question}</p>

@@ -62,7 +62,7 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
           {held === undefined ? 'Pause' : 'Go on'}
         </button>
       </Filter>
-      <InFlightView calls={state.underWay} />
+      <InFlightView calls={state.inFlight} />
       {found.length > 0 ? (
         <Table label="Calls that are over" columns={COLUMNS} rows={found} keyOf={({ n }) => n} />
       ) : (

@@ -2,7 +2,7 @@ import type { CallsView } from '../../control/api/views.js'
 import { ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 
-type UnderWayCall = CallsView['underWay'][number]
+type InFlightCall = CallsView['underWay'][number]
 
 /** Maximum calls shown; the others are counted. */
 const MOST = 20
@@ -14,7 +14,7 @@ const PLACES: Readonly<Record<string, string>> = {
 }
 
 /** Lists the calls in flight, oldest first, with the stage of each. */
-export const InFlightView = ({ calls }: { readonly calls: readonly UnderWayCall[] }) => {
+export const InFlightView = ({ calls }: { readonly calls: readonly InFlightCall[] }) => {
   const oldest = [...calls].sort((one, other) => other.ms - one.ms)
   return (
     <section aria-labelledby="in-flight">

@@ -71,7 +71,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
         <h3 id="all-servers">Servers</h3>
         <ServerTable state={state} servers={servers.servers} />
       </section>
-      <InFlightView calls={state.underWay} />
+      <InFlightView calls={state.inFlight} />
     </>
   )
 }

@@ -58,7 +58,7 @@ class Room {
             return
           }
           const responder = new FakeResponder()
-          const face = this.relays.get(to.id)?.faceAt(path)
+          const face = this.relays.get(to.id)?.endpointAt(path)
           face?.serve({ ...httpRequest('POST', {}), body }, responder)
           while (responder.status === 0) await settled()
           listener.head(responder.status, {})

@@ -38,7 +38,7 @@ const room = (count: number) => {
         write(_kind, _subject, { value }) {
           if (way.isBroken) return Promise.reject(new Error('no engine'))
           way.written += 1
-          for (const each of listeners) each.heard(value)
+          for (const each of listeners) each.received(value)
           return Promise.resolve()
         },
       },

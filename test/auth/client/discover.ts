@@ -143,7 +143,10 @@ t.test('without metadata of the resource the server is its own authorization ser
   for (const issuer of ['', 'http://s.test', 'https://s.test.evil.test'])
     t.ok(play({ [own]: server(issuer) }).fault, issuer)
   t.match(play({ [own]: broken }).fault?.message, /cannot be used/, 'it may be there again in a moment')
-  t.match(play({ [own]: { is: 'failed', why: 'it is not a JSON object' } }).fault?.message, /no JSON/)
+  t.match(
+    play({ [own]: { is: 'failed', why: 'it is not a JSON object' } }).fault?.message,
+    /not a JSON object/,
+  )
   t.match(play({ [own]: server('https://evil.test') }).fault?.message, /name it in "oauth.issuer"/)
 })
 

@@ -14,7 +14,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { findingText, reportLook, summaryText } from '../../../src/cli/doctor/report.js'
+import { findingText, reportLayout, summaryText } from '../../../src/cli/doctor/report.js'
 import { asking } from '../../../src/control/daemon/daemon-lock.js'
 import { finding } from '../../../src/doctor/finding.js'
 import { askDaemon } from '../../../src/shim/ask.js'
@@ -485,8 +485,8 @@ t.test('a problem is three lines, in colours and signs that its reader can see',
     summaryText({ ok: 1, note: 1, warn: 2, error: 1 }, { hasColor: false, isUnicode: true }),
     '1 error, 2 warnings, 1 note, ✓ 1 check',
   )
-  t.equal(reportLook({ isTTY: true }, { NO_COLOR: '1', FORCE_COLOR: '1' }).hasColor, false)
-  t.equal(reportLook({ isTTY: false }, { FORCE_COLOR: '1' }).hasColor, true)
-  t.equal(reportLook({ isTTY: false }, {}).hasColor, false)
-  t.equal(reportLook({ isTTY: true }, { LANG: 'de_DE.UTF-8' }).isUnicode, true)
+  t.equal(reportLayout({ isTTY: true }, { NO_COLOR: '1', FORCE_COLOR: '1' }).hasColor, false)
+  t.equal(reportLayout({ isTTY: false }, { FORCE_COLOR: '1' }).hasColor, true)
+  t.equal(reportLayout({ isTTY: false }, {}).hasColor, false)
+  t.equal(reportLayout({ isTTY: true }, { LANG: 'de_DE.UTF-8' }).isUnicode, true)
 })

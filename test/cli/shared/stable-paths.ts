@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { lastingShim } from '../../../src/cli/shared/stable-paths.js'
+import { permanentShim } from '../../../src/cli/shared/stable-paths.js'
 import { isWindows } from '../../support/processes.js'
 import { setEnv } from '../../support/proxy/start.js'
 
@@ -24,11 +24,11 @@ const fakeNpm = (t: Test, code = 0, prefix = t.testdirName) => {
 }
 
 t.test('clients start the installed copy', async t => {
-  t.match(await lastingShim(false), /bin.connect\.cjs$/)
+  t.match(await permanentShim(false), /bin.connect\.cjs$/)
 })
 
 t.test('from the cache of npx nothing is written unless its user agrees', async t => {
-  await t.rejects(lastingShim(false, CACHED), { message: /runs from the cache of npx/, code: 2 })
+  await t.rejects(permanentShim(false, CACHED), { message: /runs from the cache of npx/, code: 2 })
 })
 
 t.test(
@@ -36,7 +36,7 @@ t.test(
   { skip: isWindows },
   async t => {
     const notes = fakeNpm(t)
-    t.equal(await lastingShim(true, CACHED), '/usr/lib/node_modules/mcp-proxy-daemon/bin/connect.cjs')
+    t.equal(await permanentShim(true, CACHED), '/usr/lib/node_modules/mcp-proxy-daemon/bin/connect.cjs')
     t.match(
       notes(),
       `prefix -g \ni -g --no-audit --no-fund --ignore-scripts --install-links ${dirname(dirname(CACHED))} \nroot -g \n`,
@@ -47,7 +47,7 @@ t.test(
 
 t.test('an installation that fails leaves everything as it was', { skip: isWindows }, async t => {
   const notes = fakeNpm(t, 1)
-  await t.rejects(lastingShim(true, CACHED), { message: /nothing was written/ })
+  await t.rejects(permanentShim(true, CACHED), { message: /nothing was written/ })
   t.match(notes(), /^prefix -g .*\n$/)
 })
 
@@ -58,7 +58,7 @@ t.test(
     const notes = fakeNpm(t, 0, '/no/such/prefix')
     const home = join(t.testdirName, 'home')
     setEnv(t, { HOME: home })
-    await lastingShim(true, CACHED)
+    await permanentShim(true, CACHED)
     t.match(notes(), `i -g --prefix ${home}/.local --no-audit --no-fund --ignore-scripts --install-links `)
     t.match(notes(), `root -g --prefix ${home}/.local `)
   },
@@ -69,6 +69,6 @@ t.test('what npx got as a file is installed from there', { skip: isWindows }, as
   const cache = join(t.testdirName, '_npx', 'a1b2')
   mkdirSync(cache, { recursive: true })
   writeFileSync(join(cache, 'package.json'), '{"dependencies":{"mcp-proxy-daemon":"file:../../ours.tgz"}}')
-  await lastingShim(true, join(cache, 'node_modules', 'mcp-proxy-daemon', 'bin', 'connect.cjs'))
+  await permanentShim(true, join(cache, 'node_modules', 'mcp-proxy-daemon', 'bin', 'connect.cjs'))
   t.match(notes(), `i -g --no-audit --no-fund ${t.testdirName}/ours.tgz \n`)
 })

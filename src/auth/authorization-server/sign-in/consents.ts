@@ -1,6 +1,6 @@
 import type { Principal } from '../../../kernel/caller.js'
 import { tokenHash } from '../../../kernel/secrets/personal-token.js'
-import type { Kept, Shelf } from '../shelf.js'
+import type { Kept, TokenStore } from '../token-store.js'
 
 /** A user's consent for a client, or a redirect URI that a user accepted. */
 export interface Consent extends Kept {
@@ -35,16 +35,16 @@ const includesAll = (all: readonly string[], some: readonly string[]): boolean =
 
 /** Stored consents of users for clients; kept on the server, never in a cookie. */
 export class Consents {
-  readonly #shelf: Shelf<Consent>
+  readonly #store: TokenStore<Consent>
 
-  constructor(shelf: Shelf<Consent>) {
-    this.#shelf = shelf
+  constructor(store: TokenStore<Consent>) {
+    this.#store = store
   }
 
   /** Reports whether one earlier consent covers the question. */
   covers(question: ConsentQuestion): boolean {
     const key = keyOf(question)
-    const kept = this.#shelf.get(key)
+    const kept = this.#store.get(key)
     if (kept?.allowed.some(scopes => includesAll(scopes, question.scopes)) !== true) return false
     this.#prolong(key, kept)
     return true
@@ -52,32 +52,32 @@ export class Consents {
 
   async add(question: ConsentQuestion): Promise<void> {
     const { principal, clientId, scopes } = question
-    const before = this.#shelf.get(keyOf(question))?.allowed ?? []
+    const before = this.#store.get(keyOf(question))?.allowed ?? []
     const others = before.filter(each => !includesAll(scopes, each))
     const allowed = [...others, scopes].slice(-MOST_SETS)
-    await this.#shelf.set(keyOf(question), { principal, clientId, allowed, exp: nowS() + KEPT_S })
+    await this.#store.set(keyOf(question), { principal, clientId, allowed, exp: nowS() + KEPT_S })
   }
 
   /** Reports whether a user accepted a redirect URI of a client before (RFC 9700 §4.11.2). */
   isKnownRedirect(clientId: string, redirectUri: string): boolean {
-    return this.#shelf.get(redirectKey(clientId, redirectUri)) !== undefined
+    return this.#store.get(redirectKey(clientId, redirectUri)) !== undefined
   }
 
   async addRedirect(principal: Principal, clientId: string, redirectUri: string): Promise<void> {
     const key = redirectKey(clientId, redirectUri)
-    const kept = this.#shelf.get(key)
+    const kept = this.#store.get(key)
     if (kept !== undefined) this.#prolong(key, kept)
-    else await this.#shelf.set(key, { principal, clientId, allowed: [], exp: nowS() + KEPT_S })
+    else await this.#store.set(key, { principal, clientId, allowed: [], exp: nowS() + KEPT_S })
   }
 
   /** Deletes all consents for a client. */
   async forget(clientId: string): Promise<void> {
-    await this.#shelf.delete(...this.#shelf.family(clientId))
+    await this.#store.delete(...this.#store.family(clientId))
   }
 
   /** Extends the expiry after use; writes only occasionally. */
   #prolong(key: string, kept: Consent): void {
-    if ((kept.exp ?? 0) - nowS() < KEPT_S / 2) void this.#shelf.set(key, { ...kept, exp: nowS() + KEPT_S })
+    if ((kept.exp ?? 0) - nowS() < KEPT_S / 2) void this.#store.set(key, { ...kept, exp: nowS() + KEPT_S })
   }
 }
 

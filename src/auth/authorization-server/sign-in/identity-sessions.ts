@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Principal } from '../../../kernel/caller.js'
 import { randomId } from '../../../kernel/ids.js'
-import type { Shelf } from '../shelf.js'
+import type { TokenStore } from '../token-store.js'
 import {
   type AccessToken,
   type IdentityProvider,
@@ -32,7 +32,7 @@ const STATUSES_MAX = 10_000
 
 export interface IdentitySessionsOptions {
   readonly provider: IdentityProvider
-  readonly shelf: Shelf<IdentitySession>
+  readonly store: TokenStore<IdentitySession>
   /** 32 bytes each: the first key seals, all keys open. */
   readonly keys: readonly [Uint8Array, ...Uint8Array[]]
 }
@@ -73,14 +73,14 @@ export class IdentitySessions {
     this.#statusMs.set(id, now)
     const [oldest] = this.#statusMs.keys()
     if (oldest !== undefined && this.#statusMs.size > STATUSES_MAX) this.#statusMs.delete(oldest)
-    const session = this.#options.shelf.get(id)
+    const session = this.#options.store.get(id)
     if (session === undefined) return true
     const access = this.#opened(session.sealedAccess)
     const isActive = await this.#options.provider.isActive(
       this.#opened(session.sealed),
       access === undefined ? undefined : (JSON.parse(access) as AccessToken),
     )
-    if (isActive === false) await this.#options.shelf.delete(id)
+    if (isActive === false) await this.#options.store.delete(id)
     return isActive !== false
   }
 
@@ -89,7 +89,7 @@ export class IdentitySessions {
   }
 
   groupsOf(id: string | undefined): readonly string[] {
-    return (id === undefined ? undefined : this.#options.shelf.get(id)?.groups) ?? []
+    return (id === undefined ? undefined : this.#options.store.get(id)?.groups) ?? []
   }
 
   /**
@@ -97,7 +97,7 @@ export class IdentitySessions {
    * a day. Rejects with a Fault `unavailable` if the provider cannot be asked.
    */
   async holds(id: string): Promise<boolean> {
-    const session = this.#options.shelf.get(id)
+    const session = this.#options.store.get(id)
     if (session === undefined) return false
     const now = Date.now()
     if (session.sealed === undefined) return now - session.sinceMs < DAY_MS
@@ -108,7 +108,7 @@ export class IdentitySessions {
   }
 
   async #check(id: string, session: IdentitySession): Promise<boolean> {
-    const { keys, provider, shelf } = this.#options
+    const { keys, provider, store } = this.#options
     const [refreshToken] = keys.flatMap(key => open(session.sealed ?? '', key) ?? [])
     try {
       // Without its key the session cannot be confirmed, and has ended.
@@ -124,14 +124,14 @@ export class IdentitySessions {
       return true
     } catch (thrown) {
       if (!(thrown instanceof SignInRefused)) throw thrown
-      await shelf.delete(id)
+      await store.delete(id)
       return false
     }
   }
 
   async #put(id: string, session: Omit<IdentitySession, 'exp'>): Promise<void> {
     const exp = Math.floor((Date.now() + KEPT_DAYS * DAY_MS) / 1000)
-    await this.#options.shelf.set(id, { ...session, exp })
+    await this.#options.store.set(id, { ...session, exp })
   }
 }
 

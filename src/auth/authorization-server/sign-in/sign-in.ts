@@ -304,7 +304,7 @@ export class SignInFlow {
   /** Removes the user's session from this browser. */
   async #forgetSession({ cookies, interaction }: Flow): Promise<void> {
     const id = cookies.get('session')
-    if (id !== undefined) await this.#options.store.shelf('Session').delete(tokenHash(id))
+    if (id !== undefined) await this.#options.store.store('Session').delete(tokenHash(id))
     delete interaction.session
     await interaction.persist()
   }

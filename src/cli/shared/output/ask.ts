@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { CliError } from '../verb.js'
-import { say } from './output.js'
+import { printToStderr } from './output.js'
 import { shownText } from './signs.js'
 import { wrapped, wrappedText } from './wrap.js'
 
@@ -113,7 +113,7 @@ export const confirm = async (question: string): Promise<boolean> => {
     const answer = await askUser(wrappedText(`${question} [Y/n] `))
     if (/^(?:y|yes)?$/i.test(answer)) return true
     if (/^(?:n|no)$/i.test(answer)) return false
-    say('  enter y or n')
+    printToStderr('  enter y or n')
   }
 }
 
@@ -143,7 +143,7 @@ export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
   const { title, items, labelOf, question, others = [] } = choice
   const labels = items.map((item, at) => `${at + 1} ${labelOf(item)}`)
   const isLong = labels.some(label => label.length > LABEL_MAX)
-  say(
+  printToStderr(
     isLong
       ? [title, ...labels.map(label => wrappedText(`  ${label}`, { indent: '    ' }))].join('\n')
       : wrapped([title, ...labels], { separator: '  ' }),
@@ -166,7 +166,7 @@ export const choose = async <T>(choice: Choice<T>): Promise<readonly T[]> => {
     if (numbers !== undefined) return items.filter((_, at) => numbers.includes(at))
     const other = others.find(([letter]) => letter === answer.toLowerCase())
     if (other !== undefined) other[2]()
-    else say(`  enter y, n, ${letters}or numbers from 1 to ${items.length}`)
+    else printToStderr(`  enter y, n, ${letters}or numbers from 1 to ${items.length}`)
   }
 }
 

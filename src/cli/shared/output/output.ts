@@ -19,7 +19,7 @@ export const print = (text: string | Uint8Array): void => {
 export const printText = (text: string): void => print(pasteable(text))
 
 /** Writes a line for people to stderr; stdout may carry the protocol. */
-export const say = (text: string): void => {
+export const printToStderr = (text: string): void => {
   process.stderr.write(`${shownText(pasteable(text))}\n`)
 }
 

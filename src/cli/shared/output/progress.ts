@@ -1,4 +1,4 @@
-import { columnsOf } from './look.js'
+import { columnsOf } from './terminal.js'
 
 /** A stderr line that updates in place during slow work; does nothing without a terminal. */
 export class ProgressLine {

@@ -1,15 +1,15 @@
 import picocolors from 'picocolors'
-import { columnsOf, hasColor } from './look.js'
 import { oneLineText } from './output.js'
+import { columnsOf, hasColor } from './terminal.js'
 
-export interface Look {
+export interface TableLayout {
   /** Terminal columns; undefined for a file or pipe, which truncates nothing. */
   readonly width: number | undefined
   readonly hasColor: boolean
 }
 
 /** Returns the layout for stdout. */
-export const stdoutLook = (): Look => ({
+export const stdoutLayout = (): TableLayout => ({
   width: process.stdout.isTTY ? columnsOf(process.stdout) : undefined,
   hasColor: hasColor(process.stdout),
 })
@@ -68,13 +68,13 @@ const fitted = (widths: readonly number[], room: number | undefined): readonly n
 export const tableText = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
-  look: Look,
+  layout: TableLayout,
 ): string => {
   const lines = [headings, ...rows].map(row => row.map(oneLineText))
   const last = headings.length - 1
   const natural = headings.map((_, column) => Math.max(...lines.map(row => textWidth(row[column] ?? ''))))
-  const widths = fitted(natural, look.width)
-  const colors = picocolors.createColors(look.hasColor)
+  const widths = fitted(natural, layout.width)
+  const colors = picocolors.createColors(layout.hasColor)
   return lines
     .map((row, index) => {
       const cells = row.map((cell, column) => {

@@ -1,4 +1,4 @@
-import { columnsOf } from './look.js'
+import { columnsOf } from './terminal.js'
 
 interface Layout {
   readonly separator?: string

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readNumbers } from '../../../../src/cli/shared/output/ask.js'
-import { columnsOf, hasColor } from '../../../../src/cli/shared/output/look.js'
 import { hasUtf8 } from '../../../../src/cli/shared/output/signs.js'
+import { columnsOf, hasColor } from '../../../../src/cli/shared/output/terminal.js'
 
 t.test('numbers of a list are read as people write them', t => {
   for (const [answer, found] of [

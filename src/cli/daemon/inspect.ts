@@ -1,12 +1,12 @@
 import { asking } from '../../control/daemon/daemon-lock.js'
 import type { SessionStatus } from '../../control/daemon/sessions.js'
 import { askDaemon, follow } from '../../shim/ask.js'
-import { isNobody } from '../../shim/place.js'
+import { isAbsent } from '../../shim/place.js'
 import { isWanted, type LogFilter } from '../../telemetry/logs/kept-lines.js'
 import { runningPlace, wedged } from '../shared/daemon-place.js'
 import { followLog, linePrinter, spanMs, writtenLines } from '../shared/log-lines.js'
-import { print, printText, say, spanText } from '../shared/output/output.js'
-import { stdoutLook, tableText } from '../shared/output/table.js'
+import { print, printText, printToStderr, spanText } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { pidOption } from '../shared/running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textOption } from '../shared/verb.js'
 import { jsonStatus, parseStatus, shownStatus } from '../status/status.js'
@@ -43,7 +43,7 @@ export const status = defineVerb({
         )
       return EXIT.ok
     } catch (thrown) {
-      if (!isNobody(thrown)) throw thrown instanceof CliError ? thrown : wedged(thrown, where)
+      if (!isAbsent(thrown)) throw thrown instanceof CliError ? thrown : wedged(thrown, where)
       if (json) print(JSON.stringify({ version: 1, state: 'stopped', log: where.place.log }, null, 2))
       else print(`The daemon of ${where.file} does not run; its log is ${where.place.log}`)
       return EXIT.negative
@@ -70,7 +70,7 @@ const showAll = async (isJson: boolean): Promise<number> => {
       url,
     }))
     print(JSON.stringify({ version: 1, proxies }, null, 2))
-  } else print(tableText(['PID', 'VERB', 'AGE', 'CONFIGURATION', 'ADDRESS'], rows, stdoutLook()))
+  } else print(tableText(['PID', 'VERB', 'AGE', 'CONFIGURATION', 'ADDRESS'], rows, stdoutLayout()))
   return all.length > 0 ? EXIT.ok : EXIT.negative
 }
 
@@ -93,7 +93,7 @@ const sessionTable = (sessions: readonly SessionStatus[]): string =>
           view,
           workspace,
         ]),
-        stdoutLook(),
+        stdoutLayout(),
       )
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
@@ -133,7 +133,7 @@ export const logs = defineVerb({
       query.set('since', String(sinceMs))
       return (await follow(asking(place), `/v1/logs?${query.toString()}`)).stream
     }, show)
-    say('mcp-proxy: the daemon has ended')
+    printToStderr('mcp-proxy: the daemon has ended')
     return EXIT.ok
   },
 })

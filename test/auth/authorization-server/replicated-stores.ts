@@ -1,6 +1,6 @@
 import t from 'tap'
-import { SharedShelves } from '../../../src/auth/authorization-server/shared-shelves.js'
-import { type Kept, Shelf } from '../../../src/auth/authorization-server/shelf.js'
+import { ReplicatedStores } from '../../../src/auth/authorization-server/replicated-stores.js'
+import { type Kept, TokenStore } from '../../../src/auth/authorization-server/token-store.js'
 import type { NoteListener } from '../../../src/cluster/notes.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -18,8 +18,8 @@ class Room {
   readonly lives: number[] = []
   isUp = true
 
-  join(most = 10): Shelf<Word> {
-    const shelves = new SharedShelves({
+  join(most = 10): TokenStore<Word> {
+    const stores = new ReplicatedStores({
       ...{ clock: this.clock, log: silentLogger },
       notes: {
         on: (_kind, listener) => void this.listeners.push(listener),
@@ -28,11 +28,11 @@ class Room {
           this.#run(() => {
             this.noted.set(subject, value)
             this.lives.push(ttlMs)
-            for (const listener of this.listeners) listener.heard(value)
+            for (const listener of this.listeners) listener.received(value)
           }),
       },
     })
-    return new Shelf<Word>({ most, shared: { shelves, name: 'words' }, log: silentLogger })
+    return new TokenStore<Word>({ most, shared: { stores: stores, name: 'words' }, log: silentLogger })
   }
 
   #run<T>(work: () => T): Promise<T> {
@@ -42,7 +42,7 @@ class Room {
 
 const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3600
 
-t.test('what one replica puts on a shelf, changes or drops is so at all of them', async t => {
+t.test('what one replica puts on a store, changes or drops is so at all of them', async t => {
   const room = new Room()
   const [one, other] = [room.join(), room.join()]
   void one.set('a', { word: 'first' })

@@ -4,7 +4,7 @@ import type { Files } from '../../setup/files/revise.js'
 import type { Plan } from '../../setup/import/plan.js'
 import type { Source } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
-import { say } from '../shared/output/output.js'
+import { printToStderr } from '../shared/output/output.js'
 import { setupMachine } from '../shared/setup-files.js'
 import type { Candidate, TakeOver } from './client-moves.js'
 import { askInput } from './inputs.js'
@@ -20,7 +20,7 @@ export const planTakeOver = async (
   places: readonly { readonly client: ClientProgram; readonly file: string }[],
   { files, ownFile, own }: TakeOverContext,
   isAsking: boolean,
-  tell: (text: string) => void = say,
+  tell: (text: string) => void = printToStderr,
 ): Promise<TakeOver> => {
   const [{ planImport }, { readClientFile }, { writeOwnFile }] = await Promise.all([
     import('../../setup/import/plan.js'),

@@ -47,7 +47,7 @@ export const tryDaemon = async (
   }
 }
 
-interface Trial {
+interface TrialStart {
   readonly file: string
   readonly env: NodeJS.ProcessEnv
   readonly startMs: number
@@ -55,7 +55,10 @@ interface Trial {
   readonly remove: () => void
 }
 
-const tryAt = async (place: RuntimePaths, { file, env, startMs, remove }: Trial): Promise<TrialFacts> => {
+const tryAt = async (
+  place: RuntimePaths,
+  { file, env, startMs, remove }: TrialStart,
+): Promise<TrialFacts> => {
   let child: ChildProcess | undefined
   const release = onSignals(() => {
     child?.kill('SIGTERM')

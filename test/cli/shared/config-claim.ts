@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
 import { createProxy } from '../../../src/app/proxy.js'
-import { openPlace } from '../../../src/cli/shared/seat.js'
+import { openPlace } from '../../../src/cli/shared/config-claim.js'
 import { parseConfig } from '../../../src/config/parse.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { StartLock } from '../../../src/shim/lock.js'
@@ -28,8 +28,8 @@ t.test('a client that reaches a daemon finds it started, and its record written'
     tryIt()
   })
   const lines = new KeptLines()
-  const seat = { place, lock, isDaemon: true, kept: undefined, isService: false, sink: undefined }
-  const opened = { seat, proxy, config, file: '/mcp.json', lines, log: silentLogger, end: () => undefined }
+  const claim = { place, lock, isDaemon: true, kept: undefined, isService: false, sink: undefined }
+  const opened = { claim, proxy, config, file: '/mcp.json', lines, log: silentLogger, end: () => undefined }
   const control = await openPlace(opened)
   t.teardown(() => control?.close())
   t.same(await reached, { isLocked: false, hasFacts: true })

@@ -7,7 +7,7 @@ import { revokeTokens } from '../client/revoke.js'
 import type { CredentialFiles } from '../store/files.js'
 import { loginContext, loginUrl } from '../store/logins.js'
 
-export interface DepartedContext {
+export interface RemovedUsersContext {
   readonly config: ProxyConfig
   /** Origin of these pages: logins from pages of another proxy are kept. */
   readonly origin: string
@@ -16,14 +16,14 @@ export interface DepartedContext {
 }
 
 /** Revokes and removes the logins of people who were removed or have no access any more. Never rejects. */
-export const endDepartedLogins = async (context: DepartedContext): Promise<void> => {
+export const endLoginsOfRemovedUsers = async (context: RemovedUsersContext): Promise<void> => {
   const { auth } = context.config
   if (auth === undefined) return
-  const departed = context.store.all().filter(record => isOurs(record, context) && !isHere(record, auth))
-  await Promise.all(departed.map(record => end(record, context)))
+  const removed = context.store.all().filter(record => isOurs(record, context) && !isHere(record, auth))
+  await Promise.all(removed.map(record => end(record, context)))
 }
 
-const isOurs = ({ redirect, client }: CredentialRecord, { origin }: DepartedContext): boolean =>
+const isOurs = ({ redirect, client }: CredentialRecord, { origin }: RemovedUsersContext): boolean =>
   redirect === 'web' && client?.redirectUri?.startsWith(origin + CALLBACK_PATH) === true
 
 const PERSON = 'person '
@@ -35,7 +35,7 @@ const isHere = ({ owner }: CredentialRecord, { people }: AuthConfig): boolean =>
   return person !== undefined && person.tokens.length + person.subjects.length > 0
 }
 
-const end = async (record: CredentialRecord, { config, store, log }: DepartedContext): Promise<void> => {
+const end = async (record: CredentialRecord, { config, store, log }: RemovedUsersContext): Promise<void> => {
   const { owner, url } = record
   try {
     const server = config.servers.find(

@@ -10,10 +10,10 @@ import { placeId, placeOf, preparePlace, type RuntimePaths, thisPlace } from '..
 import { LOCK_VARIABLE } from '../../shim/start.js'
 import type { KeptLines } from '../../telemetry/logs/kept-lines.js'
 import type { LineSink } from '../../telemetry/logs/logger.js'
-import { say } from './output/output.js'
+import { printToStderr } from './output/output.js'
 
 /** The exclusive claim of one proxy on a configuration. */
-export interface Seat {
+export interface ConfigClaim {
   readonly place: RuntimePaths
   /** Held until the private socket is open. */
   readonly lock: StartLock
@@ -42,11 +42,11 @@ export const managerOf = (platform: NodeJS.Platform): string =>
  * for a replica, if any proxy has it. Resolves with undefined if the source is not a file or the user has no
  * writable folder. Rejects with a Fault.
  */
-export const takeSeatOf = async (
+export const claimConfig = async (
   file: string,
   mode: ServeMode,
   isReplica = false,
-): Promise<Seat | 'taken' | undefined> => {
+): Promise<ConfigClaim | 'taken' | undefined> => {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined
   const isDaemon = mode.daemon === true
   const isService = mode.service === true
@@ -61,7 +61,9 @@ export const takeSeatOf = async (
     return { place, lock, isDaemon, isService, sink, kept: keeperOf(mode) }
   } catch (thrown) {
     if (thrown instanceof Fault || isDaemon) throw thrown
-    say(`mcp-proxy: no private socket, so that mcp-proxy connect cannot find this proxy: ${String(thrown)}`)
+    printToStderr(
+      `mcp-proxy: no private socket, so that mcp-proxy connect cannot find this proxy: ${String(thrown)}`,
+    )
     return undefined
   }
 }
@@ -79,7 +81,7 @@ const logFileAt = async (path: string): Promise<LineSink> => {
 
 interface Opening {
   /** Undefined for a proxy that shares its configuration or has none. */
-  readonly seat: Seat | undefined
+  readonly claim: ConfigClaim | undefined
   readonly proxy: Proxy
   readonly config: ProxyConfig
   readonly file: string | undefined
@@ -92,13 +94,13 @@ interface Opening {
 
 /** Opens a proxy's private socket. Rejects only if the socket is the only way to reach the proxy. */
 export const openPlace = async (opening: Opening): Promise<Control | undefined> => {
-  const { seat, proxy, config, log, end } = opening
+  const { claim, proxy, config, log, end } = opening
   try {
     const control = await openSocket(opening)
-    if (seat !== undefined && seat.kept === undefined) await endWhenIdle(proxy, config.daemon.idleMs, end)
+    if (claim !== undefined && claim.kept === undefined) await endWhenIdle(proxy, config.daemon.idleMs, end)
     return control
   } catch (thrown) {
-    if (seat?.isDaemon === true) throw thrown
+    if (claim?.isDaemon === true) throw thrown
     log.warn({ err: thrown }, 'no private socket: this proxy cannot be queried or controlled')
     return undefined
   }
@@ -106,13 +108,13 @@ export const openPlace = async (opening: Opening): Promise<Control | undefined> 
 
 /** Releases the lock before the first client can connect. */
 const openSocket = async (opening: Opening): Promise<Control> => {
-  const { seat, proxy, file } = opening
+  const { claim, proxy, file } = opening
   try {
     const { openControl } = await import('../../control/daemon/control.js')
-    const { isService, kept } = seat ?? { isService: false, kept: 'serve' }
-    return await openControl(seat?.place ?? ownPlace(proxy), {
+    const { isService, kept } = claim ?? { isService: false, kept: 'serve' }
+    return await openControl(claim?.place ?? ownPlace(proxy), {
       ...opening,
-      file: seat && file,
+      file: claim && file,
       sessions: proxy.sessions,
       refusal: proxy.refusal,
       status: () => proxy.status(),
@@ -128,7 +130,7 @@ const openSocket = async (opening: Opening): Promise<Control> => {
       isService,
     })
   } finally {
-    seat?.lock.release()
+    claim?.lock.release()
   }
 }
 

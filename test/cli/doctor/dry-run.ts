@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { tryDaemon } from '../../../src/cli/doctor/trial.js'
+import { tryDaemon } from '../../../src/cli/doctor/dry-run.js'
 import { readConfiguration } from '../../../src/cli/shared/configuration.js'
 import type { ConfigFacts, DaemonFacts } from '../../../src/doctor/facts.js'
 import { isRunning, isWindows, skipWithout, until } from '../../support/processes.js'

@@ -9,29 +9,29 @@ export interface Kept {
   readonly exp?: number | undefined
 }
 
-/** A shelf that is replicated. */
-export interface SharedShelf {
+/** A replicated store. */
+export interface ReplicatedStore {
   /** Applies a change of another replica without publishing it again. */
   take(key: string, value: Kept | undefined): void
   entries(): Iterable<[string, Kept]>
 }
 
 /** The current value, or the one before its deletion. */
-export interface ShelfChange {
+export interface StoreChange {
   readonly value?: Kept
   readonly before?: Kept
 }
 
-/** PORT. Replicates shelves by name. */
-export interface ShelvesOfAll {
-  add(name: string, shelf: SharedShelf): void
+/** PORT. Replicates stores by name. */
+export interface StoreRegistry {
+  add(name: string, store: ReplicatedStore): void
   /** Publishes a change. */
-  changed(name: string, key: string, change: ShelfChange): void
+  changed(name: string, key: string, change: StoreChange): void
   /** Loads an unknown value from other replicas. Rejects with a Fault `unavailable`. */
   seek(name: string, key: string): Promise<void>
 }
 
-export interface ShelfOptions<T> {
+export interface TokenStoreOptions<T> {
   /** Maximum size; above it, the oldest entry of the owner with the most is dropped and `onFull` called. */
   readonly most: number
   readonly onFull?: () => void
@@ -47,16 +47,16 @@ export interface ShelfOptions<T> {
   /** File for persistence; only this user can read it. */
   readonly file?: string
   /** Replication under this name. */
-  readonly shared?: { readonly shelves: ShelvesOfAll; readonly name: string } | undefined
+  readonly shared?: { readonly stores: StoreRegistry; readonly name: string } | undefined
   readonly log: Logger
 }
 
-/** Exceeds the size of any shelf. */
+/** Exceeds the size of any store. */
 const FILE_BYTES = 64 * 1024 * 1024
 
 /** Stores values with expiry, optionally in a file; ordered by last change. */
-export class Shelf<T extends Kept> {
-  readonly #options: ShelfOptions<T>
+export class TokenStore<T extends Kept> {
+  readonly #options: TokenStoreOptions<T>
   readonly #all = new Map<string, T>()
   readonly #families = new Map<string, Set<string>>()
   readonly #shares = new FairShare()
@@ -65,10 +65,10 @@ export class Shelf<T extends Kept> {
   /** Changes not yet included in a write. */
   #unwritten = 0
 
-  constructor(options: ShelfOptions<T>) {
+  constructor(options: TokenStoreOptions<T>) {
     this.#options = options
     for (const [key, value] of Object.entries(this.#read())) if (isLive(value)) this.#put(key, value)
-    options.shared?.shelves.add(options.shared.name, {
+    options.shared?.stores.add(options.shared.name, {
       take: (key, value) => this.#take(key, value as T | undefined),
       entries: () => this.entries(),
     })
@@ -85,7 +85,7 @@ export class Shelf<T extends Kept> {
   /** Also asks other replicas for an unknown key. Rejects with a Fault `unavailable` if that fails. */
   async seek(key: string): Promise<T | undefined> {
     const { shared } = this.#options
-    if (shared !== undefined && this.get(key) === undefined) await shared.shelves.seek(shared.name, key)
+    if (shared !== undefined && this.get(key) === undefined) await shared.stores.seek(shared.name, key)
     return this.get(key)
   }
 
@@ -109,7 +109,7 @@ export class Shelf<T extends Kept> {
     this.#put(key, value)
     this.#trim(key, value)
     const { shared } = this.#options
-    shared?.shelves.changed(shared.name, key, { value })
+    shared?.stores.changed(shared.name, key, { value })
     return this.#changed()
   }
 
@@ -119,7 +119,7 @@ export class Shelf<T extends Kept> {
     for (const key of keys) {
       const before = this.#all.get(key)
       this.#drop(key)
-      if (before !== undefined) shared?.shelves.changed(shared.name, key, { before })
+      if (before !== undefined) shared?.stores.changed(shared.name, key, { before })
     }
     return this.#changed()
   }

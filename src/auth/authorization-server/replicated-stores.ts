@@ -1,0 +1,99 @@
+import type { Notes } from '../../cluster/notes.js'
+import { type Clock, pause } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Kept, ReplicatedStore, StoreChange, StoreRegistry } from './token-store.js'
+
+const KIND = 'granted'
+/** Retry interval of failed notifications. */
+const AGAIN_MS = 5000
+const LEAST_LIFE_MS = 1000
+
+export interface ReplicatedStoresOptions {
+  readonly notes: Pick<Notes, 'on' | 'read' | 'write'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface StoreUpdate {
+  readonly store: string
+  readonly key: string
+  /** Absent after a deletion. */
+  readonly value?: Kept
+}
+
+interface PendingUpdate {
+  readonly update: StoreUpdate
+  readonly ttlMs: number
+}
+
+/** Replicates the grants of clients: a change on one replica is applied on all. */
+export class ReplicatedStores implements StoreRegistry {
+  readonly #options: ReplicatedStoresOptions
+  readonly #stores = new Map<string, ReplicatedStore>()
+  /** Changes not yet published, by subject. */
+  readonly #pending = new Map<string, PendingUpdate>()
+
+  constructor(options: ReplicatedStoresOptions) {
+    this.#options = options
+    options.notes.on(KIND, { received: value => this.#receive(value), lost: () => void this.#offerAll() })
+  }
+
+  add(name: string, store: ReplicatedStore): void {
+    this.#stores.set(name, store)
+  }
+
+  changed(store: string, key: string, change: StoreChange): void {
+    const { exp } = change.value ?? change.before ?? {}
+    const ttlMs = exp === undefined ? 0 : Math.max(LEAST_LIFE_MS, exp * 1000 - Date.now())
+    const subject = subjectOf(store, key)
+    const isPending = this.#pending.has(subject)
+    this.#pending.set(subject, {
+      update: { store: store, key, ...(change.value && { value: change.value }) },
+      ttlMs,
+    })
+    if (!isPending) void this.#publish(subject)
+  }
+
+  async seek(store: string, key: string): Promise<void> {
+    const stored = await this.#options.notes.read(KIND, subjectOf(store, key))
+    if (stored !== undefined) this.#receive(stored)
+  }
+
+  async #publish(subject: string): Promise<void> {
+    const { notes, clock, log } = this.#options
+    for (;;) {
+      const pending = this.#pending.get(subject)
+      if (pending === undefined) return
+      try {
+        await notes.write(KIND, subject, {
+          value: Buffer.from(JSON.stringify(pending.update)),
+          ttlMs: pending.ttlMs,
+        })
+        if (this.#pending.get(subject) === pending) this.#pending.delete(subject)
+      } catch (thrown) {
+        log.debug({ why: Fault.from(thrown).message }, 'a grant is not yet known to other replicas')
+        await pause(clock, AGAIN_MS)
+      }
+    }
+  }
+
+  #receive(value: Buffer): void {
+    // Only replicas have the key, so the content is trusted.
+    const { store, key, value: kept } = JSON.parse(value.toString()) as StoreUpdate
+    // An unpublished local change is newer.
+    if (!this.#pending.has(subjectOf(store, key))) this.#stores.get(store)?.take(key, kept)
+  }
+
+  /** Publishes everything after a start, or when the engine has lost its data. */
+  async #offerAll(): Promise<void> {
+    for (const [name, store] of this.#stores)
+      for (const [key, value] of [...store.entries()]) {
+        const stored = await this.#options.notes.read(KIND, subjectOf(name, key)).catch(() => undefined)
+        if (stored === undefined) this.changed(name, key, { value })
+        else this.#receive(stored)
+      }
+  }
+}
+
+const subjectOf = (store: string, key: string): string => `${store} ${key}`
