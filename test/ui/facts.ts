@@ -44,7 +44,25 @@ export const server = (more: Partial<ServerRow> = {}): ServerRow => ({
 export const servers = (
   all: ServersView['servers'],
   problems: ServersView['problems'] = [],
-): ServersView => ({ version: 1, slotMs: 10_000, overheadP99Ms: 1, refused: [], servers: all, problems })
+  troubles: ServersView['troubles'] = [],
+): ServersView => ({
+  ...{ version: 1, slotMs: 10_000, overheadP99Ms: 1, refused: [] },
+  ...{ servers: all, problems, troubles },
+})
+
+/** A problem of a server. */
+export const trouble = (
+  more: Partial<ServersView['troubles'][number]> = {},
+): ServersView['troubles'][number] => ({
+  level: 'bad',
+  about: 'github',
+  server: 'github',
+  view: 'servers',
+  kind: 'exited',
+  words: 'exited with code 3',
+  command: 'mcp-proxy logs github',
+  ...more,
+})
 
 export const status = (more: Partial<ProxyStatus> = {}): ProxyStatus => ({
   name: 'mcp-proxy',

@@ -18,7 +18,7 @@ import { allSlots, perMinute } from '../../src/ui/views/overview.js'
 import { PageFrame } from '../../src/ui/views/page.js'
 import { hiddenWords, leftOutWords, listWords } from '../../src/ui/views/server.js'
 import { chosenTheme } from '../../src/ui/views/theme.js'
-import { call, server, servers, slots, state, status } from './facts.js'
+import { call, server, servers, slots, state, status, trouble } from './facts.js'
 
 const MARKUP = '<img src=x onerror=alert(1)>'
 
@@ -76,15 +76,19 @@ t.test('every view shows its data, without interpreting markup', async t => {
     inFlight: [
       { client: 4, method: 'tools/call', server: 'github', name: MARKUP, where: 'waiting', ms: 1500 },
     ],
-    servers: servers([
-      server({
-        state: 'failed',
-        why: MARKUP,
-        lastFault: { id: 'abcd-1', message: MARKUP, at: '' },
-        stderr: [MARKUP],
-      }),
-      { name: MARKUP, state: 'disabled', where: 'here' },
-    ]),
+    servers: servers(
+      [
+        server({
+          state: 'failed',
+          why: MARKUP,
+          lastFault: { id: 'abcd-1', message: MARKUP, at: '' },
+          stderr: [MARKUP],
+        }),
+        { name: MARKUP, state: 'disabled', where: 'here' },
+      ],
+      [],
+      [trouble({ words: MARKUP, kind: 'unreachable', command: 'mcp-proxy doctor --server github' })],
+    ),
   }
   const rows: readonly (readonly [hash: string, says: RegExp])[] = [
     [
@@ -280,17 +284,20 @@ t.test('a log line shows the output of a program, or a message of the proxy abou
   t.match(logLine('1', 'no JSON'), { level: 'info', text: 'no JSON' })
 })
 
-t.test('a disabled server shows where it is disabled, and how to enable it', async t => {
-  const off = (where: 'file' | 'here') =>
-    shown('#/servers/a', { servers: servers([{ name: 'a', state: 'disabled', where }]) })
-  t.match(off('here'), />Enable</)
-  t.match(off('here'), /it is disabled until its entry in the file changes/)
-  t.notMatch(off('file'), />Enable</, 'that would last until the file is read again')
-  t.match(off('file'), /it is disabled in the configuration file.*mcp-proxy enable a/s)
-  t.match(
-    shown('#/servers', { servers: servers([{ name: 'a', state: 'disabled', where: 'file' }]) }),
-    'disabled',
-  )
+t.test('a disabled server shows how to enable it', async t => {
+  const words = 'it is disabled until its entry in the file changes'
+  const off = (where: 'file' | 'here') => {
+    const found = trouble({ about: 'a', server: 'a', level: where === 'file' ? 'meant' : 'odd', words })
+    return servers([{ name: 'a', state: 'disabled', where }], [], [found])
+  }
+  const page = (where: 'file' | 'here') => shown('#/servers/a', { servers: off(where) })
+  t.match(page('here'), />Enable</)
+  t.match(page('here'), /it is disabled until its entry in the file changes/)
+  t.notMatch(page('file'), />Enable</, 'that would last until the file is read again')
+  t.match(page('file'), words)
+  t.match(shown('#/servers', { servers: off('file') }), 'disabled')
+  t.notMatch(shown('#/', { servers: off('file') }), words, 'it is deliberate')
+  t.match(shown('#/', { servers: off('here') }), words)
 })
 
 t.test('a time of another day has its day', async t => {
@@ -327,7 +334,16 @@ t.test('a verdict names its causes with their places', async t => {
           server: 'a',
           own: 'x',
         },
-        causes: [{ verdict: 'hidden', words: 'tools.deny[0]', file: 'mcp.json', line: 12, column: 27 }],
+        causes: [
+          {
+            verdict: 'hidden',
+            code: 'hidden.deny',
+            words: 'tools.deny[0]',
+            file: 'mcp.json',
+            line: 12,
+            column: 27,
+          },
+        ],
       }}
     />,
   )
@@ -358,7 +374,7 @@ t.test('numbers are written for people', async t => {
 
 t.test('a server that needs a login has a button that leads there', t => {
   const html = shown('#/overview', {
-    servers: servers([server({ state: 'needs-auth', why: 'requires a login' })]),
+    servers: servers([server({ state: 'needs-auth' })], [], [trouble({ kind: 'needs-auth' })]),
   })
   t.match(html, /<button type="button" aria-label="Sign in at github">Sign in</)
   const command = 'mcp-proxy auth login github'

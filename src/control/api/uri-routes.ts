@@ -1,9 +1,10 @@
 import type { ServerView } from '../../catalog/lists/server-view.js'
 import { matchTemplate, schemeAliases, splitUri } from '../../catalog/names/uris.js'
+import { cause } from '../../diagnostics/explain.js'
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import type { ControlApiContext } from './context.js'
-import { type Explanation, type Reason, reachOf, type Why } from './verdicts.js'
+import { type Reason, reachOf, reason, type Why } from './verdicts.js'
 
 // Explains the route of a resource read, in the order in which `Owners` looks for its server.
 
@@ -16,9 +17,13 @@ export const rawsOf = (
   router.catalog.summary(view.server, [...view.server.connections]).listed(list)?.raw ?? []
 
 /** Reports a name or URI that several servers have. */
-export const ambiguous = (query: string, kind: Why['kind'], candidates: readonly string[]): Why => {
-  const words = `these servers have it: ${candidates.join(', ')}`
-  const causes: readonly Reason[] = [{ verdict: 'ambiguous', words }]
+export const ambiguous = (
+  query: string,
+  kind: Why['kind'],
+  candidates: readonly string[],
+  code: 'ambiguous' | 'ambiguous.template' | 'ambiguous.unlisted' = 'ambiguous',
+): Why => {
+  const causes = [reason(cause(code, { servers: candidates.join(', ') }))]
   return { version: 1, query, kind, verdict: 'ambiguous', answered: false, causes }
 }
 
@@ -30,13 +35,13 @@ interface Way {
   readonly query: string
   readonly server: string
   readonly own: string
-  readonly verdict: Explanation
-  readonly words: readonly string[]
+  readonly found: readonly Reason[]
 }
 
-const answerOf = (context: ControlApiContext, { query, server, own, verdict, words }: Way): Why => {
+const answerOf = (context: ControlApiContext, { query, server, own, found }: Way): Why => {
   const { answered, causes: state } = reachOf(context, server, 'resources')
-  const causes = [...words.map((text): Reason => ({ verdict, words: text })), ...(answered ? [] : state)]
+  const causes = [...found, ...(answered ? [] : state)]
+  const verdict = found[0]?.verdict ?? 'unknown'
   return { version: 1, query, kind: 'resource', server, own, verdict, answered, causes }
 }
 
@@ -48,12 +53,15 @@ const byPrefix = (context: ControlApiContext, query: string): Why | undefined =>
   const view = views.find(({ server }) => server.options.alias === split?.alias)
   if (split === undefined || view === undefined) return undefined
   const server = view.server.name
-  const asked = `its prefix belongs to ${server}, which receives ${split.uri}`
+  const asked = cause('uri-by-prefix', { server, uri: split.uri }, server)
   const [template] = matches(context, view, split.uri)
   if (template === undefined)
-    return answerOf(context, { query, server, own: split.uri, verdict: 'uri-by-prefix', words: [asked] })
-  const words = [`the template ${template.own} matches it`, asked]
-  return answerOf(context, { query, server, own: template.own, verdict: 'uri-by-template', words })
+    return answerOf(context, { query, server, own: split.uri, found: [reason(asked)] })
+  const found = [
+    reason(cause('uri-by-template', { template: template.own, server }, server)),
+    reason(asked, { verdict: 'uri-by-template' }),
+  ]
+  return answerOf(context, { query, server, own: template.own, found })
 }
 
 /**
@@ -75,16 +83,17 @@ const byTemplate = (context: ControlApiContext, query: string): Why | undefined 
   const seen = context.router.owners.seen(query)?.name
   if (first === undefined || (servers.length > 1 && seen !== undefined && servers.includes(seen)))
     return undefined
-  if (servers.length > 1) return ambiguous(query, 'resource', servers)
-  const words = [`the template ${first.own} of ${first.server} matches it`]
-  return answerOf(context, { ...first, query, verdict: 'uri-by-template', words })
+  if (servers.length > 1) return ambiguous(query, 'resource', servers, 'ambiguous.template')
+  const { own, server } = first
+  const matched = cause('uri-by-template', { template: own, server }, server)
+  return answerOf(context, { query, server, own, found: [reason(matched)] })
 }
 
 const bySeen = (context: ControlApiContext, query: string): Why | undefined => {
   const server = context.router.owners.seen(query)?.name
   if (server === undefined) return undefined
-  const words = [`a result of ${server} contained it last`]
-  return answerOf(context, { query, server, own: query, verdict: 'uri-seen', words })
+  const found = [reason(cause('uri-seen', { server }, server))]
+  return answerOf(context, { query, server, own: query, found })
 }
 
 /** Routes an unknown URI to the only server with resources. */
@@ -98,8 +107,8 @@ export const ofOnlyServer = (context: ControlApiContext, query: string): Why | u
   const [only] = having
   if (only === undefined) return undefined
   const names = having.map(({ server }) => server.name)
-  if (having.length > 1) return ambiguous(query, 'resource', names)
+  if (having.length > 1) return ambiguous(query, 'resource', names, 'ambiguous.unlisted')
   const server = only.server.name
-  const words = [`no list contains it, and ${server} is the only server that has resources`]
-  return answerOf(context, { query, server, own: query, verdict: 'uri-by-elimination', words })
+  const found = [reason(cause('uri-by-elimination', { server }, server))]
+  return answerOf(context, { query, server, own: query, found })
 }

@@ -1,4 +1,5 @@
-import type { ProblemId } from '../../diagnostics/causes.js'
+import { type CauseCode, familyOf, type ProblemId } from '../../diagnostics/causes.js'
+import { type Cause, cause, explain } from '../../diagnostics/explain.js'
 import { errorLines } from '../../kernel/error-lines.js'
 import type { ListName } from '../../model/listing.js'
 import type { KeptError } from '../../mux/calls/fault-log.js'
@@ -42,8 +43,10 @@ export type Explanation =
 
 export interface Reason {
   readonly verdict: Explanation
+  readonly code: CauseCode
   /** A masked message for people. */
   readonly words: string
+  readonly fix?: string | undefined
   /** The number of the problem (docs/doctor.md). */
   readonly doctor?: ProblemId | undefined
   readonly pattern?: string | undefined
@@ -66,25 +69,31 @@ export interface Why {
   /** The server's own name of it. */
   readonly own?: string | undefined
   readonly causes: readonly Reason[]
-  /** The fix of an error. */
+  /** The fix of the error, or of the first cause with one. */
   readonly fix?: string | undefined
   /** The error with the requested id. */
   readonly error?: KeptError | undefined
 }
 
-/** The problem numbers that do not depend on the context. */
-const NUMBERS: Readonly<Partial<Record<Explanation, ProblemId>>> = {
-  broken: 'D061',
-  repaired: 'D061',
-  shortened: 'D060',
-  prefixed: 'D062',
-  'cut-off': 'D080',
+type Position = Pick<Reason, 'pattern' | 'file' | 'line' | 'column'>
+
+/** Returns a cause with its texts, and the verdict that its code begins with. */
+export const reason = (found: Cause, more: Position & { readonly verdict?: Explanation } = {}): Reason => {
+  const { code, id, message, fix } = explain(found)
+  return {
+    verdict: familyOf(code) as Explanation,
+    code,
+    words: message,
+    doctor: id,
+    fix: fix === '' ? undefined : fix,
+    ...more,
+  }
 }
 
-/** Adds the problem number of each cause. */
-export const numberedVerdict = (why: Why): Why => ({
+/** Adds the fix of the first cause with one, unless there is a fix. */
+export const withFix = (why: Why): Why => ({
   ...why,
-  causes: why.causes.map(cause => ({ ...cause, doctor: cause.doctor ?? NUMBERS[cause.verdict] })),
+  fix: why.fix ?? why.causes.find(({ fix }) => fix !== undefined)?.fix,
 })
 
 /** Returns true if a call would reach a server in this state. */
@@ -129,57 +138,50 @@ export const serverVerdict = (
 
 /** Returns the problems of a server. Empty for a ready server. */
 export const causesOf = ({ logins, router }: ControlApiContext, status: ServerStatus): readonly Reason[] => {
-  const server = router.pool.servers.find(({ name }) => name === status.name)
-  const problem = server && logins.problemOf(server.options)
+  const { name } = status
+  const server = router.pool.servers.find(one => one.name === name)
+  const answer = server && logins.problemOf(server.options)
   const causes = stateCauses(status)
-  if (problem === undefined) return causes
-  return [
-    ...causes,
-    { verdict: 'needs-login', words: `its authorization server last answered: ${problem}`, doctor: 'D036' },
-  ]
+  if (answer === undefined) return causes
+  return [...causes, reason(cause('D036.last-answer', { server: name, answer }), { verdict: 'needs-login' })]
 }
 
 const stateCauses = (status: ServerStatus): readonly Reason[] => {
-  const { state, why, doctor, stderr, retryMs, failures, remarks, lastFault } = status
-  const said = errorLines(stderr ?? [], SAID_LINES).map(line => `it last wrote: ${line}`)
+  const { name, state, remarks, lastFault } = status
   const verdict = STATES[state] ?? 'needs-login'
-  const cause = (words: string, number?: ProblemId): Reason => ({ verdict, words, doctor: number })
-  const next = retryMs === undefined ? [] : [`it is tried again in ${Math.ceil(retryMs / 1000)} s`]
-  const gaveUp =
-    state === 'failed' && retryMs !== undefined
-      ? [cause(`it is marked as failed after ${failures} failures`, 'D039')]
-      : []
-  const more = [
-    ...(why === undefined ? lastFailure(status).map(({ words, number }) => cause(words, number)) : []),
-    ...(why === undefined ? [] : [cause(why, doctor)]),
-    ...gaveUp,
-    ...[...next, ...said].map(words => cause(words)),
-  ]
-  const resting = RESTING[state]
-  const causes = verdict === 'shown' ? [] : [...(resting === undefined ? [] : [cause(resting)]), ...more]
-  const fault = lastFault && {
-    words: `its last error was ${lastFault.id}: ${lastFault.message.replaceAll('\n', ' ')}`,
-  }
+  const fault = lastFault && { id: lastFault.id, message: lastFault.message.replaceAll('\n', ' ') }
   return [
-    ...causes,
-    ...remarks.map(
-      ({ kind, message }): Reason => ({
-        verdict: kind === 'list' ? 'list-not-read' : 'remark',
-        words: `it ${message}`,
-      }),
-    ),
-    ...(fault === undefined ? [] : [{ verdict: 'remark', ...fault } as const]),
+    ...(verdict === 'shown' ? [] : absenceCauses(status).map(found => ({ ...found, verdict }))),
+    ...remarks.map(({ cause: found, message }) => ({ ...reason(found), words: `it ${message}` })),
+    ...(fault === undefined ? [] : [reason(cause('remark.error', fault, name))]),
   ]
 }
 
 const SAID_LINES = 5
 
+const absenceCauses = (status: ServerStatus): readonly Reason[] => {
+  const { state, why, cause: absent, stderr, retryMs, failures } = status
+  const lines = errorLines(stderr ?? [], SAID_LINES)
+  return [
+    ...(state === 'idle' ? [reason(cause('resting', {}))] : []),
+    ...(state === 'starting' ? [reason(cause('starting', {}))] : []),
+    ...(why === undefined ? lastFailure(status) : []),
+    ...(why !== undefined && absent !== undefined ? [{ ...reason(absent), words: why }] : []),
+    ...(state === 'failed' && retryMs !== undefined
+      ? [reason(cause('failed.count', { count: failures }))]
+      : []),
+    ...(retryMs === undefined ? [] : [reason(cause('failed.retry', { seconds: Math.ceil(retryMs / 1000) }))]),
+    ...lines.map(line => reason(cause('failed.output', { line }))),
+  ]
+}
+
 /** Returns the last failure of a server that is restarting. */
-const lastFailure = ({ state, failures, lastError }: ServerStatus) => {
+const lastFailure = ({ state, failures, lastError, cause: absent }: ServerStatus): readonly Reason[] => {
   if (state !== 'starting' || failures === 0 || lastError === undefined) return []
-  const { message, agoMs, doctor: number } = lastError
+  const { message, agoMs, doctor } = lastError
   const times = failures === 1 ? 'once' : `${failures} times in a row`
-  return [{ words: `it failed ${times}, last ${ageText(agoMs)} ago: ${message}`, number }]
+  const fix = absent && explain(absent).fix
+  return [{ ...reason(cause('starting.failed', { times, age: ageText(agoMs), message })), doctor, fix }]
 }
 
 const STATES: Readonly<Record<string, Explanation | undefined>> = {
@@ -191,25 +193,6 @@ const STATES: Readonly<Record<string, Explanation | undefined>> = {
   failed: 'failed',
   waiting: 'waiting',
 }
-
-const RESTING: Readonly<Record<string, string | undefined>> = {
-  idle: 'it is not running; the first call starts it',
-  starting: 'it is being started',
-}
-
-/** The causes of a tool that no list shows. */
-export const TRUNCATED: readonly Reason[] = [
-  { verdict: 'cut-off', words: 'the list of its tools was truncated at a limit (limits.items)' },
-]
-
-export const UNREAD_LIST: readonly Reason[] = [
-  { verdict: 'list-not-read', words: 'the list of its tools was not read yet' },
-]
-
-export const notListed = (near: string): Reason => ({
-  verdict: 'unknown',
-  words: `the server lists no such tool${near}`,
-})
 
 /** A cached list does not record whether it was truncated. */
 export const isFull = (known: { readonly length: number } | undefined, { bounds }: Server): boolean =>

@@ -12,6 +12,7 @@ import type { Server } from '../../peers/server.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
 import { exposedTo } from '../../telemetry/status/exposed.js'
 import type { ControlApiContext } from './context.js'
+import { troublesIn } from './troubles.js'
 
 /**
  * Returns the servers with their status, recent requests, disabled servers and the problems of the
@@ -51,6 +52,7 @@ export const serversView = (context: ControlApiContext) => {
     refused: history?.refused.read(nowMs) ?? [],
     servers: [...servers, ...disabled],
     problems: context.problems(),
+    troubles: troublesIn(context),
   }
 }
 

@@ -3,35 +3,32 @@ import { exposedName } from '../../catalog/names/names.js'
 import { repairItem } from '../../catalog/repair/items.js'
 import { suggest } from '../../config/schema/suggest.js'
 import type { ServerConfig } from '../../config/types.js'
+import { cause } from '../../diagnostics/explain.js'
 import { projectLegacyResult } from '../../eras/index.js'
 import { isErrorId, RUN } from '../../kernel/error-ids.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
-import { arrayText, type JsonText, objectText, textMember } from '../../kernel/json/text.js'
+import { arrayText, objectText, textMember } from '../../kernel/json/text.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
-import { visibleText } from '../../kernel/secrets/plain-text.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
 import { exposed } from '../../telemetry/status/exposed.js'
 import { statusOfServer } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
-import { fixFor } from './fixes.js'
+import { causeOfError } from './error-cause.js'
+import { changesOf, configOf, type Found, renamed } from './item-changes.js'
 import { inServer, placed } from './places.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
-  ageText,
   causesOf,
-  type Explanation,
   isAnsweredBy,
   isFull,
-  notListed,
-  numberedVerdict,
   type Reason,
   reachOf,
+  reason,
   serverVerdict,
-  TRUNCATED,
-  UNREAD_LIST,
   type Why,
+  withFix,
 } from './verdicts.js'
 import { mergedItems } from './views.js'
 
@@ -49,7 +46,7 @@ export const whyOf = (context: ControlApiContext, query: string, revision?: stri
   if (revision !== undefined && revision !== MODERN && !isLegacyRevision(revision))
     throw new Fault('invalid-params', `unknown revision: ${sanitizeLine(revision, 64)}`)
   const asked = query.slice(0, QUERY_BYTES)
-  return numberedVerdict(
+  return withFix(
     (isErrorId(asked) ? ofError(context, asked) : undefined) ??
       ofServer(context, asked) ??
       ofItem(context, asked, revision) ??
@@ -67,16 +64,15 @@ const ofError = ({ router }: ControlApiContext, query: string): Why | undefined 
   const error = router.faults.of(query)
   const base = { version: 1, query, kind: 'error' } as const
   if (error !== undefined) {
-    const causes = (error.causes ?? []).map((words): Reason => ({ verdict: 'error', words }))
+    const causes = (error.causes ?? []).map(message => reason(cause('error', { message })))
     const { server, name: own } = error
-    return { ...base, verdict: 'error', answered: true, server, own, causes, fix: fixFor(error), error }
+    const { fix } = reason(causeOfError(error))
+    return { ...base, verdict: 'error', answered: true, server, own, causes, fix, error }
   }
   // Without errors in this process, such as when no proxy runs, there are no ids to suggest.
-  const own = router.faults.all.length === 0 ? '' : `; the ids of this run begin with ${RUN}-`
-  const words = query.startsWith(`${RUN}-`)
-    ? 'it is not among the last 1,000 errors of this run'
-    : `it belongs to another run, or to mcp-proxy connect, which answers while no proxy runs${own}`
-  return { ...base, verdict: 'unknown', answered: false, causes: [{ verdict: 'unknown', words }] }
+  const hint = router.faults.all.length === 0 ? '' : `; the ids of this run begin with ${RUN}-`
+  const found = query.startsWith(`${RUN}-`) ? cause('unknown.forgotten', {}) : cause('unknown.run', { hint })
+  return { ...base, verdict: 'unknown', answered: false, causes: [reason(found)] }
 }
 
 // ── servers ──
@@ -92,38 +88,30 @@ const ofServer = (context: ControlApiContext, query: string): Why | undefined =>
     return { ...base, about, verdict, answered: isAnsweredBy(status) && verdict !== 'list-not-read', causes }
   }
   if (context.disabled().has(query))
-    return { ...base, verdict: 'disabled', answered: false, causes: [DISABLED_HERE] }
+    return {
+      ...base,
+      verdict: 'disabled',
+      answered: false,
+      causes: [reason(cause('disabled.here', { server: query }, query))],
+    }
   const problems = context.problems().filter(({ key }) => key.split('.')[1] === query)
   const off = switchedOffAt(context, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined
-  const causes = problems.map(({ id: doctor = 'D011', message, fix, file, line, column }): Reason => {
-    return { verdict: 'misconfigured', words: `${message}. ${fix}`, doctor, file, line, column }
-  })
+  const causes = problems.map(({ id: doctor = 'D011', message, fix: advice, file, line, column }) => ({
+    ...reason(cause('misconfigured', { message, advice }, query), { file, line, column }),
+    doctor,
+  }))
   return { ...base, verdict: 'misconfigured', answered: false, causes }
-}
-
-const DISABLED_HERE: Reason = {
-  verdict: 'disabled',
-  words: 'it is disabled until its entry in the file changes',
 }
 
 /** Returns the cause for a server that the configuration file disables. */
 const switchedOffAt = (context: ControlApiContext, server: string): Reason | undefined => {
   const place = placed(context, ['mcpServers', server, 'disabled'])
-  return place.line === undefined
-    ? undefined
-    : { verdict: 'disabled', words: '"disabled" in the file', ...place }
+  return place.line === undefined ? undefined : reason(cause('disabled.file', { server }, server), place)
 }
 
 // ── names ──
-
-interface Found {
-  readonly view: ServerView
-  readonly list: ListName
-  readonly own: string
-  readonly raw: JsonText
-}
 
 /** Returns every listed item with this exposed or own name, including hidden ones. */
 const candidates = (context: ControlApiContext, query: string): readonly Found[] =>
@@ -152,8 +140,8 @@ const ofItem = (context: ControlApiContext, query: string, revision: string | un
   if (exposed.length === 0 && servers.size > 1) return ambiguous(query, KINDS[found.list], [...servers])
   const why = explainItem(context, query, found)
   const changed = why.answered && isChangedFor(context, found, revision)
-  const words = `clients of ${revision ?? ''} see it without unsupported members`
-  return changed ? { ...why, causes: [...why.causes, { verdict: 'changed', words }] } : why
+  if (!changed || revision === undefined) return why
+  return { ...why, causes: [...why.causes, reason(cause('changed', { revision }))] }
 }
 
 /** Returns true if clients of an older revision see a different item. */
@@ -190,15 +178,10 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Reason[] =
     list === 'resources' && query === own && view.exposeUri(own) !== own
-      ? [
-          {
-            verdict: 'uri-by-list',
-            words: `${name} alone lists it, as ${view.exposeUri(own)}`,
-          },
-        ]
+      ? [reason(cause('uri-by-list', { server: name, uri: view.exposeUri(own) }, name))]
       : []
   const found = list === 'tools' ? searches(context) : []
-  const causes = [...byList, ...changesOf(context, item), ...found, ...state]
+  const causes = [...byList, ...changesOf(context, item, query), ...found, ...state]
   const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
   return { ...base, about, verdict, answered, causes }
 }
@@ -207,8 +190,7 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
 const searches = ({ router }: ControlApiContext): readonly Reason[] =>
   exposed(router).flatMap(({ client, view, mode, why }): readonly Reason[] => {
     if (mode === 'direct') return []
-    const words = `${client} (view ${view}) finds it by find_tools, unless it is pinned: ${why}`
-    return [{ verdict: 'remark', words }]
+    return [reason(cause('remark', { client, view, reason: why }))]
   })
 
 /** Returns the reasons why clients do not see an item. Empty if they see it. */
@@ -217,7 +199,7 @@ const leftOutFor = (context: ControlApiContext, { view, list, own, raw }: Found)
   if (list === 'tools' && config !== undefined && !view.tools.isAllowed(own))
     return hidden(context, config, own)
   const repaired = repairItem(list, raw)
-  return 'dropped' in repaired ? [{ verdict: 'broken', words: repaired.dropped }] : []
+  return 'dropped' in repaired ? [reason(cause('broken', { what: repaired.dropped }))] : []
 }
 
 const hidden = (
@@ -229,85 +211,11 @@ const hidden = (
   const pattern = tools.deny[at]
   if (pattern === undefined) {
     const place = placed(context, ...inServer(name, 'allow'))
-    return [{ verdict: 'hidden', words: 'tools.allow does not include it', ...place }]
+    return [reason(cause('hidden.allow', { server: name }, name), place)]
   }
   const place = placed(context, ...inServer(name, 'deny', String(at)))
-  return [{ verdict: 'hidden', words: `tools.deny[${at}] "${pattern}"`, pattern, ...place }]
+  return [reason(cause('hidden.deny', { server: name, index: at, pattern }, name), { pattern, ...place })]
 }
-
-const REPEATED: Reason = { verdict: 'repeated', words: 'its name is repeated; the first one is shown' }
-
-/** Returns the differences between the server's item and the exposed item. */
-const changesOf = (context: ControlApiContext, found: Found): readonly Reason[] => {
-  const { view, list, own, raw } = found
-  const repaired = repairItem(list, raw)
-  const notes = 'dropped' in repaired ? [] : repaired.notes
-  const twins = rawsOf(context, view, list).filter(other => textMember(other, LISTS[list].identity) === own)
-  return [
-    ...(twins.length > 1 ? [REPEATED] : []),
-    ...(list === 'tools' ? toolChanges(context, found) : []),
-    ...(list === 'tools' || list === 'prompts' ? nameChanges(context, { view, list, own }) : []),
-    ...notes.map((words): Reason => ({ verdict: 'repaired', words })),
-  ]
-}
-
-const toolChanges = (context: ControlApiContext, { view, own }: Found): readonly Reason[] => {
-  const { name } = view.server
-  const renamed = view.tools.renamed(own)
-  const override = configOf(context, view)?.tools.override[own]
-  const sinceMs = view.schemaWithdrawnMs(own)
-  const rule = (verdict: Explanation, words: string, key: string): Reason => {
-    return { verdict, words, ...placed(context, ...inServer(name, key, own)) }
-  }
-  return [
-    ...(renamed === own ? [] : [rule('renamed', `tools.rename calls it ${renamed}`, 'rename')]),
-    ...(override === undefined
-      ? []
-      : [rule('overridden', 'tools.override replaces parts of it', 'override')]),
-    ...(sinceMs === undefined ? [] : [withdrawn(Date.now() - sinceMs)]),
-  ]
-}
-
-const withdrawn = (agoMs: number): Reason => {
-  const words = `it returned no structured content ${ageText(agoMs)} ago; its outputSchema is hidden`
-  return { verdict: 'output-schema-withdrawn', words }
-}
-
-const nameChanges = (
-  context: ControlApiContext,
-  {
-    view,
-    list,
-    own,
-  }: { readonly view: ServerView; readonly list: 'tools' | 'prompts'; readonly own: string },
-): readonly Reason[] => {
-  const renamed = list === 'tools' ? view.tools.renamed(own) : own
-  const whole = view.exposure.prefix ? `${view.server.options.alias}__${renamed}` : renamed
-  const exposed = view.exposeName(list, own)
-  const shown = mergedItems(context, list).find(
-    item => item.server === view.server && item.own === own,
-  )?.exposed
-  const clash =
-    shown === undefined
-      ? 'its name is taken by another server: give the server a prefix'
-      : `its name was taken; it is exposed as ${shown}`
-  return [
-    ...(exposed === whole ? [] : [{ verdict: 'shortened', words: shortenedWords(whole, exposed) } as const]),
-    ...(shown === exposed ? [] : [{ verdict: 'prefixed', words: clash } as const]),
-  ]
-}
-
-const shortenedWords = (whole: string, exposed: string): string => {
-  const strange = [...new Set(whole.match(/[^A-Za-z0-9_-]/gu))].map(visibleText).join(' ')
-  const why =
-    strange === ''
-      ? `${whole} is too long by ${whole.length - exposed.length} characters`
-      : `these characters are not allowed: ${strange}`
-  return `${sanitizeLine(why, 256)}; clients see ${exposed}`
-}
-
-const configOf = ({ configOf: find }: ControlApiContext, view: ServerView): ServerConfig | undefined =>
-  find(view.server.options)
 
 // ── unlisted names ──
 
@@ -323,20 +231,34 @@ const ofPrefix = (context: ControlApiContext, query: string): Why | undefined =>
       server: name,
       own: query.slice(alias.length + 2),
     } as const
-    const summary = context.router.catalog.summary(view.server, [...view.server.connections])
-    const known = summary.listed('tools')?.raw
-    const cut = isFull(known, view.server) || summary.truncated.includes('tools') ? TRUNCATED : []
     const { causes: state } = reachOf(context, name, 'tools')
-    const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
-    const unread = isUnread ? UNREAD_LIST : []
-    const nowhere = known === undefined ? [] : [notListed(suggestion(context, query))]
-    const causes = [...cut, ...unread, ...nowhere, ...state]
+    const causes = [...absentCauses(context, view, { own: base.own, query, state }), ...state]
     return { ...base, verdict: causes[0]?.verdict ?? 'unknown', answered: false, causes }
   }
   return undefined
 }
 
-const REMOVED = 'the server was removed from the configuration after the proxy started'
+/** Explains why the exposed tools of a server do not include a name. */
+const absentCauses = (
+  context: ControlApiContext,
+  view: ServerView,
+  { own, query, state }: { readonly own: string; readonly query: string; readonly state: readonly Reason[] },
+): readonly Reason[] => {
+  const { name: server } = view.server
+  const summary = context.router.catalog.summary(view.server, [...view.server.connections])
+  const known = summary.listed('tools')?.raw
+  if (known?.some(raw => textMember(raw, 'name') === own) === true)
+    return [renamed(context, view, { own, query })]
+  const isCut = isFull(known, view.server) || summary.truncated.includes('tools')
+  const isUnread = known === undefined && !state.some(({ verdict }) => verdict === 'list-not-read')
+  return [
+    ...(isCut ? [reason(cause('cut-off', { server }, server))] : []),
+    ...(isUnread ? [reason(cause('list-not-read.yet', { server }, server))] : []),
+    ...(known === undefined
+      ? []
+      : [reason(cause('unknown.tool', { hint: hintFor(context, query) }, server))]),
+  ]
+}
 
 /** Explains a name or URI of a disabled, misconfigured or removed server. */
 const ofAbsent = (context: ControlApiContext, query: string): Why | undefined => {
@@ -347,11 +269,11 @@ const ofAbsent = (context: ControlApiContext, query: string): Why | undefined =>
   const known = server === query ? undefined : ofServer(context, server)
   if (known !== undefined) return { ...known, query, kind }
   if (removed === undefined) return undefined
-  const causes: readonly Reason[] = [{ verdict: 'removed', words: REMOVED }]
+  const causes = [reason(cause('removed', {}, server))]
   return { version: 1, query, kind, server, verdict: 'removed', answered: false, causes }
 }
 
-const suggestion = (context: ControlApiContext, query: string): string => {
+const hintFor = (context: ControlApiContext, query: string): string => {
   const known = mergedItems(context, 'tools').map(({ exposed }) => exposed)
   const servers = [...context.router.pool.servers, ...context.config().waiting].map(({ name }) => name)
   const near = suggest(query, [...known, ...servers])
@@ -359,7 +281,6 @@ const suggestion = (context: ControlApiContext, query: string): string => {
 }
 
 const unknown = (context: ControlApiContext, query: string): Why => {
-  const words = `no server, tool, prompt, resource or error has this name${suggestion(context, query)}`
-  const causes: readonly Reason[] = [{ verdict: 'unknown', words }]
+  const causes = [reason(cause('unknown.name', { hint: hintFor(context, query) }))]
   return { version: 1, query, kind: 'unknown', verdict: 'unknown', answered: false, causes }
 }

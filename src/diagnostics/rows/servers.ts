@@ -86,7 +86,8 @@ export const SERVER_CAUSES = {
   'D035.failing': { why: 'it fails with {reason}' },
   'D035.path': { why: 'it answers {status} there', fix: 'write "url": "{url}"' },
   'D035.broken': { why: 'it answers {status}', fix: 'contact its operator' },
-  'D035.refused': { label: 'HTTP {status}', why: 'it answers {status}' },
+  'D035.refused': { why: 'it answers {status}' },
+  'D035.status': { label: 'HTTP {status}' },
   D036: {
     about: 'logins at servers',
     says: '{server} requires a login',

@@ -1,3 +1,5 @@
+import type { CauseCode } from '../../diagnostics/causes.js'
+import { type Cause, cause, explain } from '../../diagnostics/explain.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { ListName } from '../../model/listing.js'
 import type { Router } from '../../mux/router.js'
@@ -11,7 +13,10 @@ export interface ServerRemark {
   readonly list?: ListName
   readonly message: string
   readonly agoMs: number
+  readonly cause: Cause<RemarkCode>
 }
+
+type RemarkCode = Extract<CauseCode, `remark.${string}` | 'list-not-read'>
 
 /** Lifetime of a remark. */
 const RECENT_MS = 10 * 60_000
@@ -38,39 +43,41 @@ export const remarksOn = (
   const seen = bounds.remarksOn(name).filter(({ lastMs }) => nowMs - lastMs <= RECENT_MS)
   const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
     const agoMs = Math.round(nowMs - lastMs)
-    if (kind === 'noise')
-      return [
-        {
-          kind,
-          agoMs,
-          message: `wrote ${counted(count, 'line')} to stdout that ${count === 1 ? 'is' : 'are'} not JSON-RPC (D034)`,
-        },
-      ]
-    if (kind !== 'lost')
-      return [{ kind: 'limit', agoMs, message: `reached limits.${kind} ${counted(count, 'time')} (D080)` }]
+    if (kind === 'noise') {
+      const facts = { server: name, lines: counted(count, 'line'), are: count === 1 ? 'is' : 'are' }
+      return [remark(kind, cause('remark.noise', facts, name), agoMs)]
+    }
+    if (kind !== 'lost') {
+      const facts = { server: name, limit: kind, times: counted(count, 'time') }
+      return [remark('limit', cause('remark.limit', facts, name), agoMs)]
+    }
     const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
     if (recent < LOSSES) return []
-    return [{ kind: 'flapping', agoMs, message: `was lost ${count} times, and came back` }]
+    return [remark('flapping', cause('remark.flapping', { server: name, count }, name), agoMs)]
   })
   const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
   if (sinceMs >= START_MS)
-    remarks.push({
-      kind: 'hangs',
-      agoMs: 0,
-      message: `has not answered for ${seconds(sinceMs)} since its start`,
-    })
+    remarks.push(remark('hangs', cause('remark.hangs', { server: name, seconds: seconds(sinceMs) }, name)))
   return [...remarks, ...remarksOnCalls(name, context)]
 }
+
+const remark = (kind: ServerRemark['kind'], found: Cause<RemarkCode>, agoMs = 0): ServerRemark => ({
+  kind,
+  message: explain(found).message,
+  agoMs,
+  cause: found,
+})
 
 /** Reports slow calls of the last ten minutes, and those in flight. */
 const remarksOnCalls = (name: string, { router, nowMs, slowMs }: RemarksContext): readonly ServerRemark[] => {
   if (slowMs === Number.POSITIVE_INFINITY) return []
+  const slow = (code: 'remark.slow' | 'remark.slow-now', ms: number) => [
+    remark('slow', cause(code, { server: name, seconds: seconds(ms) }, name)),
+  ]
   const soFarMs = longestUnderWayMs(name, router, nowMs)
-  if (soFarMs > slowMs)
-    return [{ kind: 'slow', agoMs: 0, message: `has taken ${seconds(soFarMs)} for a call in progress` }]
+  if (soFarMs > slowMs) return slow('remark.slow-now', soFarMs)
   const longestMs = longestCallMs(name, router, nowMs)
-  if (longestMs <= slowMs) return []
-  return [{ kind: 'slow', agoMs: 0, message: `took ${seconds(longestMs)} for a call` }]
+  return longestMs > slowMs ? slow('remark.slow', longestMs) : []
 }
 
 const LIST_WORDS: Readonly<Record<ListName, string>> = {
@@ -82,18 +89,17 @@ const LIST_WORDS: Readonly<Record<ListName, string>> = {
 
 /** Returns a remark with the reason why a list of a server cannot be read. */
 export const remarkOnList = (
+  { name }: Server,
   { list, why, sinceMs }: ReturnType<Router['catalog']['summary']>['unread'][number],
   nowMs: number,
-): ServerRemark => ({
-  kind: 'list',
-  list,
-  agoMs: Math.round(nowMs - sinceMs),
-  message: `failed to list its ${LIST_WORDS[list]}: ${why.message}`,
-})
+): ServerRemark => {
+  const facts = { server: name, list: LIST_WORDS[list], reason: why.message }
+  return { ...remark('list', cause('list-not-read', facts, name), Math.round(nowMs - sinceMs)), list }
+}
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
+const seconds = (ms: number): number => Math.round(ms / 1000)
 
 /** Returns the duration of the longest call in the last ten minutes. */
 const longestCallMs = (name: string, { meter }: Router, nowMs: number): number =>

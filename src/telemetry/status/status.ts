@@ -3,9 +3,9 @@ import type { Listed } from '../../catalog/listed.js'
 import { aliasOf } from '../../catalog/names/names.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../../config/types.js'
-import type { ProblemId } from '../../diagnostics/causes.js'
+import { numberOf, type ProblemId } from '../../diagnostics/causes.js'
+import { type Cause, cause, causeLine } from '../../diagnostics/explain.js'
 import type { Clock } from '../../kernel/async/clock.js'
-import type { Fault } from '../../kernel/faults.js'
 import type { Hits, LimitCounters, Pressure } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
@@ -21,6 +21,7 @@ import { lacksWorkspace } from '../../peers/sharing.js'
 import type { Loss } from '../../peers/supervisor.js'
 import { tokensOfTool } from '../../search/tool-cost.js'
 import type { Children } from '../../state/processes/children.js'
+import { type AbsenceCode, causeOfFault, waitingCause } from './absence.js'
 import type { ConfigStatus } from './config-status.js'
 import { type Exposed, exposed } from './exposed.js'
 import { residentBytes } from './memory-pressure.js'
@@ -54,13 +55,15 @@ export interface ServerStatus {
   readonly why: string | undefined
   /** The number of the problem that keeps it unreachable (docs/doctor.md). */
   readonly doctor?: ProblemId | undefined
+  /** The problem that keeps it unavailable, also during a restart. Undefined if there is none. */
+  readonly cause?: Cause<AbsenceCode> | undefined
   /** Milliseconds until the next attempt, while it is unreachable. */
   readonly retryMs: number | undefined
   /** Its last stderr lines before it was lost, oldest first. */
   readonly stderr: readonly string[] | undefined
   /** The last connection error, its age and its problem number. The server may work again by now. */
   readonly lastError:
-    | { readonly message: string; readonly agoMs: number; readonly doctor?: ProblemId }
+    | { readonly message: string; readonly agoMs: number; readonly doctor?: ProblemId | undefined }
     | undefined
   /** The last error about it that a client received; `mcp-proxy why ID` explains it. */
   readonly lastFault: { readonly id: string; readonly message: string; readonly at: string } | undefined
@@ -121,14 +124,14 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
       ? { ...UNTOLD, principals: principalsOf(server, context) }
       : { items: facts && items, tokens: tokensOf(listed('tools')) }),
     truncated,
-    ...absence(best ?? rest, server.options, nowMs),
-    ...(trouble && { why: trouble.message, doctor: 'D036' }),
-    ...(isNowhere(server, best, context) && NOWHERE),
+    ...absence(best ?? rest, { config, loss, nowMs }),
+    ...(trouble && { why: trouble.message, ...ofCause(causeOfFault(config, trouble)) }),
+    ...(isNowhere(server, best, context) && waitingFor(cause('D033.server', {}, server.name))),
     stderr: loss?.why.stderrTail,
-    lastError: lastErrorOf(loss, server.options, nowMs),
+    lastError: lastErrorOf(loss, config, nowMs),
     lastFault: lastFaultOf(server, context),
     remarks: [
-      ...unread.map(found => remarkOnList(found, nowMs)),
+      ...unread.map(found => remarkOnList(server, found, nowMs)),
       ...remarksOn(server, best, { ...context, nowMs, slowMs: context.config().slowMs }),
     ],
   }
@@ -159,23 +162,23 @@ const tokensOf = (listed: Listed | undefined): number | undefined => {
 }
 
 /** Returns the status of a server that waits for its variables. */
-const waitingStatus = ({ name, transport, lacks }: WaitingServer): ServerStatus => ({
+const waitingStatus = (server: WaitingServer): ServerStatus => ({
   ...NEVER_MET,
-  name,
-  alias: aliasOf(name, undefined),
-  transport,
-  doctor: 'D020',
-  why: `D020: not set: ${lacks.join(', ')}; set it in envFile, or start a client that has it`,
+  name: server.name,
+  alias: aliasOf(server.name, undefined),
+  transport: server.transport,
+  ...waitingFor(waitingCause(server)),
 })
 
-const NOWHERE = {
-  state: 'waiting',
-  doctor: 'D033',
-  why: 'D033: no client has a known working folder: open a folder in a client, or use connect --workspace',
-} as const
+const ofCause = (found: Cause<AbsenceCode>) => ({ cause: found, doctor: numberOf(found.code) })
+
+const waitingFor = (found: Cause<AbsenceCode>) => ({
+  state: 'waiting' as const,
+  why: causeLine(found),
+  ...ofCause(found),
+})
 
 const NEVER_MET = {
-  state: 'waiting',
   stateMs: 0,
   revision: undefined,
   pids: [],
@@ -206,25 +209,27 @@ const stateOf = (
   return { state: login ?? state.at, stateMs: Math.round(nowMs - sinceMs), failures: failuresOf(state) }
 }
 
-const absence = (best: Connection | Unreached | undefined, server: ServerOptions, nowMs: number) => {
-  if (best !== undefined && 'atMs' in best)
-    return { why: best.why.message, doctor: problemOf(server, best.why), retryMs: undefined }
-  const state = best?.state
-  if (state === undefined || !('why' in state)) return { why: undefined, retryMs: undefined }
-  const { why, untilMs } = state
-  const retryMs = Math.max(0, Math.round(untilMs - nowMs))
-  return { why: why.message, doctor: problemOf(server, why), retryMs }
+interface AbsenceFacts {
+  readonly config: ServerConfig
+  readonly loss: Loss | Unreached | undefined
+  readonly nowMs: number
 }
 
-/**
- * Returns the number of the problem that keeps a server unreachable (docs/doctor.md). A fault may have its
- * own.
- */
-const problemOf = ({ isProcess }: Pick<ServerOptions, 'isProcess'>, why: Fault): ProblemId => {
-  const known = why.data?.['doctor']
-  if (typeof known === 'string') return known as ProblemId
-  if (loginReasonOf(why) !== undefined) return 'D036'
-  return isProcess ? 'D031' : 'D035'
+const absence = (best: Connection | Unreached | undefined, { config, loss, nowMs }: AbsenceFacts) => {
+  if (best !== undefined && 'atMs' in best)
+    return { why: best.why.message, ...ofCause(causeOfFault(config, best.why)), retryMs: undefined }
+  const state = best?.state
+  if (state !== undefined && 'why' in state) {
+    const { why, untilMs } = state
+    const retryMs = Math.max(0, Math.round(untilMs - nowMs))
+    return { why: why.message, ...ofCause(causeOfFault(config, why)), retryMs }
+  }
+  const isRestarting = state?.at === 'starting' && failuresOf(state) > 0 && loss !== undefined
+  return {
+    why: undefined,
+    retryMs: undefined,
+    cause: isRestarting ? causeOfFault(config, loss.why) : undefined,
+  }
 }
 
 const lastFaultOf = ({ name }: Server, { router }: StatusContext): ServerStatus['lastFault'] => {
@@ -240,13 +245,13 @@ const lastLossOf = (connections: readonly Connection[]) =>
 
 const lastErrorOf = (
   loss: Loss | Unreached | undefined,
-  server: ServerOptions,
+  config: ServerConfig,
   nowMs: number,
 ): ServerStatus['lastError'] =>
   loss && {
     message: loss.why.message,
     agoMs: Math.round(nowMs - loss.atMs),
-    doctor: problemOf(server, loss.why),
+    doctor: numberOf(causeOfFault(config, loss.why).code),
   }
 
 /** Authorization over HTTP. Holds no secrets. */

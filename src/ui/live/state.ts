@@ -3,6 +3,7 @@ import type { ProxyStatus } from '../../telemetry/status/status.js'
 
 /** An enabled server. Disabled ones have only a name and a state. */
 export type ServerRow = Extract<ServersView['servers'][number], { readonly stateMs: number }>
+export type PageTrouble = ServersView['troubles'][number]
 export type AnyServer = ServersView['servers'][number]
 export type CallRow = CallsView['recent'][number]
 export type ErrorRow = ErrorsView['errors'][number]
@@ -80,6 +81,11 @@ export const afterEvent = (
 }
 
 export const isOn = (server: AnyServer): server is ServerRow => 'stateMs' in server
+
+/** Returns the problems of a server, or the problems that need attention. */
+export const troublesOf = (view: ServersView | undefined, name?: string): readonly PageTrouble[] =>
+  view?.troubles.filter(({ level, server }) => (name === undefined ? level !== 'meant' : server === name)) ??
+  []
 
 /** Returns a server's time in its state, on this browser's clock. */
 export const stateMsOf = ({ stateMs }: ServerRow, { now, serversAt }: PageState): number =>

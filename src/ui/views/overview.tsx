@@ -1,8 +1,7 @@
 import type { ServersView } from '../../control/api/views.js'
 import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
-import { isOn, type PageState } from '../live/state.js'
-import { troubles } from '../live/troubles.js'
+import { isOn, type PageState, troublesOf } from '../live/state.js'
 import { FactList } from '../parts/facts.js'
 import { bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
@@ -51,7 +50,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
   const hits = Object.values(status.limits).reduce((sum, { hits: one }) => sum + one, 0)
   return (
     <>
-      <TroubleList all={troubles(status, servers)} />
+      <TroubleList all={troublesOf(servers)} />
       <section aria-labelledby="traffic">
         <h3 id="traffic">Traffic</h3>
         <FactList

@@ -1,7 +1,6 @@
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf } from '../live/state.js'
-import { troublesOf } from '../live/troubles.js'
+import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf, troublesOf } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { type Fact, FactList } from '../parts/facts.js'
 import { age, bytes, countText, many, ms } from '../parts/format.js'
@@ -109,7 +108,7 @@ export const ServerPage = ({ state, name }: { readonly state: PageState; readonl
         <h2 class="name">{name}</h2>
         <Actions server={server} />
       </div>
-      <TroubleList all={troublesOf(server)} isOwn />
+      <TroubleList all={troublesOf(state.servers, name)} isOwn />
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf } from '../live/state.js'
-import { troublesOf } from '../live/troubles.js'
+import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf, troublesOf } from '../live/state.js'
 import { age, countText, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
@@ -12,8 +11,9 @@ const lastErrorOf = (server: AnyServer): string =>
   isOn(server) && server.lastError !== undefined ? `last error: ${server.lastError.message}` : ''
 
 /** Returns its problems, or its last error. */
-const remarksOf = (server: AnyServer): string =>
-  [...new Set(troublesOf(server).map(({ kind }) => kind))].join(', ') || lastErrorOf(server)
+const remarksOf = (server: AnyServer, state: PageState): string =>
+  [...new Set(troublesOf(state.servers, server.name).map(({ kind }) => kind))].join(', ') ||
+  lastErrorOf(server)
 
 /** Renders a cell of enabled servers; a dash for the others. */
 const whenOn =
@@ -61,7 +61,7 @@ const columnsOf = (state: PageState): readonly Column<AnyServer>[] => [
   },
   {
     head: 'Remarks',
-    cell: server => <span class="muted">{remarksOf(server)}</span>,
+    cell: server => <span class="muted">{remarksOf(server, state)}</span>,
     ...{ width: 'minmax(7rem, 1fr)', isWide: true },
   },
 ]

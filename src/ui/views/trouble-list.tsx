@@ -1,5 +1,5 @@
-import { withOwnCommand } from '../live/api.js'
-import type { PageTrouble } from '../live/troubles.js'
+import { hrefOf } from '../live/route.js'
+import type { PageTrouble } from '../live/state.js'
 import { Lamp } from '../parts/lamp.js'
 import { SignInButton } from '../parts/sign-in.js'
 import { CommandText, LongText } from '../parts/text.js'
@@ -24,10 +24,10 @@ export const TroubleList = ({
       </p>
     ) : (
       <ul class={isOwn ? 'troubles own' : 'troubles'}>
-        {all.map(({ level, about, kind, words, command, href }) => (
+        {all.map(({ level, about, server, view, kind, words, command }) => (
           <li key={`${about} ${kind} ${command}`} class={level}>
             {!isOwn && (
-              <a class="about" href={href}>
+              <a class="about" href={hrefOf(view, server)}>
                 {about}
               </a>
             )}

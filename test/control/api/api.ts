@@ -92,7 +92,12 @@ t.test('why says whose name it is if two servers have it, and where nothing can 
   t.match(await why('echo'), { verdict: 'shown', server: 'first', own: 'echo' })
   t.match(await why('second__echo'), {
     server: 'second',
-    causes: [{ verdict: 'prefixed', words: 'its name was taken; it is exposed as second__echo' }],
+    causes: [
+      {
+        verdict: 'prefixed',
+        words: 'its name was taken; it is exposed as second__echo, because first has the same name',
+      },
+    ],
   })
   t.match(await why('typo'), {
     kind: 'server',
@@ -100,6 +105,44 @@ t.test('why says whose name it is if two servers have it, and where nothing can 
     answered: false,
     causes: [{ verdict: 'misconfigured', file: 'test.json', line: 1 }],
   })
+})
+
+t.test('why names the new name of a renamed tool, and the parts that an override replaces', async t => {
+  const web = await startListing(t, { tools: [tool('old'), tool('plain')] })
+  const tools = {
+    rename: { old: 'new' },
+    override: { plain: { title: 'P', annotations: { readOnlyHint: true } } },
+  }
+  const { why, list } = await open(t, { web: { ...web, tools } })
+  await list()
+  t.match(await why('web__new'), { answered: true, causes: [{ words: 'tools.rename calls it new' }] })
+  t.match(await why('web__old'), {
+    ...{ kind: 'tool', server: 'web', own: 'old', verdict: 'renamed', answered: false },
+    causes: [{ code: 'renamed.old', words: 'tools.rename calls it new; clients see web__new' }],
+  })
+  t.match(await why('old'), { causes: [{ words: 'tools.rename calls it new; clients see web__new' }] })
+  t.match(await why('web__plain'), {
+    causes: [{ words: 'tools.override replaces parts of it: title, annotations.readOnlyHint' }],
+  })
+})
+
+t.test('why names the servers that could own a URI that no list contains', async t => {
+  const resources = [{ uri: 'page://one', name: 'one' }]
+  const one = await startListing(t, { resources })
+  const { why, client } = await open(t, { one, two: await startListing(t, { resources }) })
+  await client.list('resources')
+  t.match(await why('gone://x'), {
+    ...{ verdict: 'ambiguous', answered: false },
+    causes: [{ words: 'no list contains it; these servers have resources and could own it: one, two' }],
+  })
+})
+
+t.test('why and its causes name the fix', async t => {
+  const web = { ...(await startListing(t, { tools: [tool('one')] })), tools: { deny: ['one'] } }
+  const { why, list } = await open(t, { web, off: { command: 'x', disabled: true } })
+  await list()
+  const fix = 'remove or narrow the pattern in the "tools" of web'
+  t.match(await why('web__one'), { fix, causes: [{ code: 'hidden.deny', fix }] })
 })
 
 t.test('why names the place in the file that defines an item', async t => {
