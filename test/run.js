@@ -1,6 +1,6 @@
-// Runs tests: `node test/run.js [FOLDER or FILE under test/ …] [-- options of tap's reporter]`. esbuild joins
-// the files of a room that starts no programs into one, which runs in one process; every other file has a
-// process of its own. Nothing is type-checked (`npm run check:types`).
+// Runs tests: `node test/run.js [--all | FOLDER or FILE under test/ …] [-- options of tap's reporter]`.
+// esbuild joins the files of a room that starts no programs into one, which runs in one process; every other
+// file has a process of its own. Nothing is type-checked (`npm run check:types`).
 //
 // tap itself only reports: under its runner every process, and every program that one starts, would load its
 // hooks first, which takes twice the time of many tests.
@@ -9,7 +9,7 @@ import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { bundle, root } from './bundle.js'
+import { bundle, EVERY, root } from './bundle.js'
 
 const JOBS = 3
 const TIMEOUT_MS = 600_000
@@ -19,7 +19,7 @@ const ALONE_MOST = 3
 const split = process.argv.indexOf('--')
 const paths = process.argv.slice(2, split === -1 ? undefined : split)
 const options = split === -1 ? [] : process.argv.slice(split + 1)
-const bundles = await bundle(paths, { folder: 'bundles' })
+const bundles = await bundle(paths.includes('--all') ? EVERY : paths, { folder: 'bundles' })
 
 // What a test starts without a place of its own must not meet the proxies of this user.
 const state = mkdtempSync(join(tmpdir(), 'mcp-tests-'))
