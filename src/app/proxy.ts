@@ -13,7 +13,7 @@ import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
-import { Admission, type Watch } from '../mux/calls/admission.js'
+import type { Features, RouterParts } from '../mux/compose.js'
 import { Router } from '../mux/router.js'
 import { Children } from '../state/processes/children.js'
 import { sealerOf, stateDir } from '../state/state-key.js'
@@ -24,6 +24,7 @@ import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
 import type { Metrics } from '../telemetry/metrics/registry.js'
 import { watchMemory } from '../telemetry/status/memory-pressure.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from '../telemetry/status/status.js'
+import { callPath } from './call-path.js'
 import { clusterContext, type LateCluster, lateCluster } from './cluster/late-cluster.js'
 import { Dialer } from './dialer.js'
 import { type KnownServers, knownServers } from './known-servers.js'
@@ -85,7 +86,6 @@ class RunningProxy implements Proxy {
   readonly #cluster: LateCluster | undefined
   readonly #dialer: Dialer
   readonly #router: Router
-  readonly #admission: Admission
   readonly #memory: Timer
   readonly #endpoints: Endpoint[] = []
   readonly #endpointContext: EndpointContext
@@ -134,13 +134,12 @@ class RunningProxy implements Proxy {
     const { instance: replica } = this.#cluster ?? {}
     this.audit = openAudit(config.audit, { clock, log, meter: this.#metrics, replica })
     this.#router = this.#createRouter(options)
-    this.#admission = new Admission(this.#router, clock, bounds, this.#watch())
-    this.clientHandler = this.audit.wrap(this.#admission.handler)
+    this.clientHandler = this.#router
     this.api = lateApi(() => this.#inside())
     this.pageSessions = latePageSessions(state)
     this.#endpointContext = {
       ...{ handler: this.clientHandler, bounds, clock, log },
-      ...{ isDraining: () => this.#admission.isShut, drainMs: () => this.#config.drainMs },
+      ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
       ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
@@ -148,7 +147,7 @@ class RunningProxy implements Proxy {
       onGrant: this.audit.onGrant,
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
     }
-    this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#admission.refusal))
+    this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#router.admission.refusal))
     this.#memory = this.#watchMemory(log)
     this.#router.start()
   }
@@ -170,11 +169,11 @@ class RunningProxy implements Proxy {
   }
 
   get isDraining(): boolean {
-    return this.#admission.isShut
+    return this.#router.admission.isShut
   }
 
   get refusal(): string {
-    return this.#admission.refusal
+    return this.#router.admission.refusal
   }
 
   serveStdio(view?: string, workspace?: string): StdioEndpoint {
@@ -204,7 +203,7 @@ class RunningProxy implements Proxy {
 
   #statusContext(): StatusContext {
     return {
-      ...{ router: this.#router, admission: this.#admission, children: this.children },
+      ...{ router: this.#router, admission: this.#router.admission, children: this.children },
       ...{ configOf: this.#servers.configOf, logins: this.#logins },
       ...{ bounds: this.bounds, clock: this.#clock, startedMs: this.#startedMs },
       configStatus: this.#options.configStatus,
@@ -239,7 +238,7 @@ class RunningProxy implements Proxy {
   }
 
   #apply(next: ProxyConfig): ConfigDiff {
-    if (this.#isClosing || this.#admission.isShut)
+    if (this.#isClosing || this.#router.admission.isShut)
       throw new Fault('unavailable', 'The proxy is shutting down')
     if (this.#isAlone && next.servers.length !== 1) {
       throw new Fault('invalid-params', 'A server that is served alone must be the only one')
@@ -266,7 +265,7 @@ class RunningProxy implements Proxy {
       const reshown = this.#servers.named(diff.reshown)
       const { servers } = this.#servers
       void this.#router.reload({ servers, reshown, pageSize, startupWaitMs, drainMs })
-    }
+    } else this.#router.compile()
     const changes = changesOf(diff)
     if (Object.keys(changes).length > 0) this.audit.reloaded({ result: 'ok', ...changes })
     return diff
@@ -276,7 +275,7 @@ class RunningProxy implements Proxy {
     // A client that closed stdin and sends a signal does not wait.
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs
     const leftMs = limitMs > 0 ? ((await this.#cluster?.leave(limitMs)) ?? limitMs) : 0
-    const calls = await this.#admission.shut(leftMs)
+    const calls = await this.#router.admission.shut(leftMs)
     if (calls > 0) this.#log.warn({ calls, limitMs }, 'some calls did not finish in time')
   }
 
@@ -296,10 +295,12 @@ class RunningProxy implements Proxy {
     this.#masks.close()
   }
 
-  #watch(): Watch {
-    const [{ meter, faults }, log] = [this.#router, this.#log]
-    const callLog = { slowMs: () => this.#config.slowMs, isEach: () => isDebug(log), log }
-    return { meter, faults, tracer: this.#tracing?.tracer, callLog }
+  #features(parts: RouterParts): Features {
+    const { slowMs, auth } = this.#config
+    return callPath(parts, {
+      ...{ audit: this.audit.calls, tracer: this.#tracing?.tracer, hasScopes: auth !== undefined },
+      callLog: { slowMs, isEach: isDebug(this.#log), log: this.#log, clock: this.#clock },
+    })
   }
 
   #createRouter(options: ProxyOptions): Router {
@@ -312,7 +313,7 @@ class RunningProxy implements Proxy {
       ...{ dial: this.#dialer.dial, clock: this.#clock, log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
-      onAsked: this.audit.onAsked,
+      ...{ features: parts => this.#features(parts), onAsked: this.audit.onAsked },
       ...{ signInPages: this.#connect.links, onForgotten: server => this.#logins.forget(server) },
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',

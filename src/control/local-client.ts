@@ -3,18 +3,8 @@ import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
-import {
-  type Call,
-  type CancelReason,
-  type Client,
-  type ClientHandler,
-  endOf,
-  type OnFault,
-  type OnOver,
-  type ProjectedRequest,
-  type ServerRequest,
-  type Welcome,
-} from '../model/links.js'
+import { Cancellable } from '../model/cancellable.js'
+import type { Call, Client, ClientHandler, ProjectedRequest, ServerRequest, Welcome } from '../model/links.js'
 import { LISTS, type ListName } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, newClientId } from '../model/peer.js'
@@ -129,23 +119,17 @@ export const resultOf = (outcome: Answer): JsonText => {
   }
 }
 
-class LocalCall implements Call {
+class LocalCall extends Cancellable implements Call {
   readonly client: LocalClient
   readonly caller: Caller
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel = undefined
-  onCancel: ((reason: CancelReason) => void) | undefined
-  ownName: string | undefined
-  beganMs: number | undefined
-  sentMs: number | undefined
-  awayMs: number | undefined
-  onOver: OnOver | undefined
-  onFault: OnFault | undefined
   #settle: Reply | undefined
 
   constructor(client: LocalClient, method: string, params: JsonText | undefined, settle: Reply) {
+    super()
     this.client = client
     this.caller = client.caller
     this.method = method
@@ -162,22 +146,20 @@ class LocalCall implements Call {
     if (this.#settle !== undefined) this.client.notify(method, params)
   }
 
-  end(ended: Outcome): void {
+  end(outcome: Outcome): void {
     const settle = this.#settle
     if (settle === undefined) return
-    const outcome = endOf(this, ended)
     this.#settle = undefined
     if (outcome.kind === 'fault') {
       const { code, message } = outcome.fault
       outcome.errorId ??= newErrorId(RPC_CODES[code], message, code)
     }
     settle(answerOf(outcome))
-    this.onOver?.(outcome, this)
   }
 
   cancel(reason: string): void {
     if (this.#settle === undefined) return
-    this.onCancel?.(reason)
+    this.cancelled(reason)
     this.end(failed(new Fault('cancelled', 'The client has disconnected')))
   }
 }

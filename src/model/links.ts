@@ -1,9 +1,8 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
-import type { CallTrace } from './call-trace.js'
 import type { McpLogLevel } from './log-level.js'
-import type { Outcome, Reply, Settle } from './outcome.js'
+import type { Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, ServerFacts } from './peer.js'
 import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
@@ -110,61 +109,41 @@ export interface Arrival {
   readonly remotePort?: number | undefined
 }
 
-/** Called when a call ends; gets the call too, so that one function can observe all calls. */
-export type OnOver = (outcome: Outcome | undefined, call: Call) => void
+/** Stops a notification. */
+export type Release = () => void
 
-/** Converts a fault to the outcome of a call. */
-export type OnFault = (fault: Fault, call: Call) => Outcome
-
-/** Returns the final outcome of a call that ends with `outcome`. */
-export const endOf = (call: Call, outcome: Outcome): Outcome =>
-  outcome.kind === 'fault' ? (call.onFault?.(outcome.fault, call) ?? outcome) : outcome
-
-/** One request of a client, which the mux must end exactly once. Implemented in `eras/`. */
+/**
+ * One request of a client: its contents, and the way to answer it. The mux must end it exactly once.
+ * Implemented in `eras/`. The data of the proxy about it is in the `CallRecord` of `mux/`.
+ */
 export interface Call extends Viewer {
   readonly method: string
-  /**
-   * The client's params, without a `_meta` that may hold only its progress token. For a call through one of
-   * our own tools, the mux replaces them by those of the tool called.
-   */
-  params: JsonText | undefined
+  /** The client's params, without a `_meta` that may hold only its progress token. */
+  readonly params: JsonText | undefined
   /** The `name` in `params`, if they are known to hold only `name` and `arguments`. */
-  named?: string | undefined
+  readonly named?: string | undefined
   readonly wantsProgress: boolean
   /** The client's own id, and its network origin; for tracing. */
   readonly id?: JsonText | undefined
   readonly arrival?: Arrival | undefined
   /** The minimum level of log messages, if the request names one; undefined: none, or set per session. */
   readonly logLevel: McpLogLevel | undefined
+  /** Reports that a server was found. From now on, the answer may become a stream. */
+  routed?(): void
   /** Relays progress; its token is replaced by the client's. Ignored after `end`. */
   progress(progress: Progress): void
   /** Sends a notification on the stream of this call, such as a log message. Ignored after `end`. */
   notify(method: string, params: JsonText | undefined): void
   /** Ends the call; later calls are ignored. */
-  end: Settle
-  /** Set by the mux. Called once if the client cancels or its session ends before `end`. */
-  onCancel: ((reason: CancelReason) => void) | undefined
-  /** The server that answers; set by the mux once it is known. */
-  servedBy?: string | undefined
-  /** The server's own name for the requested item; set with `servedBy`. */
-  ownName?: string | undefined
-  /** The number of the call, from 1, for logs; set where calls are counted. */
-  number?: number | undefined
-  /** The index among the calls in flight; set where calls are counted. */
-  slot?: number | undefined
-  /** The arrival time; set by the mux. */
-  beganMs?: number | undefined
-  /** The time it was sent to a server; set by the mux. */
-  sentMs?: number | undefined
-  /** The time spent at servers or waiting; set where calls are counted. */
-  awayMs?: number | undefined
-  /** Set if the call is traced. */
-  trace?: CallTrace | undefined
-  /** Converts a fault to the outcome of the call; one function for all calls. */
-  onFault?: OnFault | undefined
-  /** Called once when the call is over; without an outcome if the client no longer waited for one. */
-  onOver?: OnOver | undefined
+  readonly end: Settle
+  /**
+   * Calls `listener` once if the client cancels or its session ends before `end`. The latest listener is
+   * called first, so that work stops in reverse order.
+   */
+  onCancelled(listener: OnCancelled): Release
 }
+
+export type OnCancelled = (reason: CancelReason) => void
 
 /** The proxy's description for a new client, before its revision's encoder drops unknown parts. */
 export interface Welcome {
@@ -190,8 +169,11 @@ export interface ClientHandler {
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
-  /** Called for a request that the uplink answers itself, such as `ping` and `initialize`. */
-  answering?(call: Call): void
+  /**
+   * Called for a request that the uplink answers itself, such as `ping` and `initialize`. Returns the call
+   * through which the uplink must end it.
+   */
+  answering?(call: Call): Pick<Call, 'end'>
   /**
    * Returns the scopes that tool calls with these params need, for tools that the caller may see but not
    * call. Never rejects.

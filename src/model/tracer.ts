@@ -3,6 +3,12 @@ import type { Failure } from './failure.js'
 import type { Call } from './links.js'
 import type { Outcome } from './outcome.js'
 
+/** A call with its server and the server's own name of the called item, once they are known. */
+export interface TracedCall extends Call {
+  readonly servedBy?: string | undefined
+  readonly ownName?: string | undefined
+}
+
 /** A request of the proxy to a server, which is a trace of its own. */
 export interface OwnRequest {
   readonly method: string
@@ -19,7 +25,7 @@ export interface OwnRequest {
 export interface Tracer {
   /** Returns undefined if the call is not traced. */
   decide(call: Call): CallTrace | undefined
-  over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void
+  over(trace: CallTrace, call: TracedCall, outcome: Outcome | undefined): void
   /** Starts the span of a request of the proxy; undefined if it is not sampled. */
   root(): SpanContext | undefined
   /** Ends that span. */

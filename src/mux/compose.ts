@@ -14,7 +14,10 @@ import type { ConnectionListener } from '../peers/connection.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { FailureMemory, Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
+import { Admission } from './calls/admission.js'
+import type { ClientObserver, Interceptor } from './calls/call-record.js'
 import { CallTable } from './calls/call-table.js'
+import { ClientTurns } from './calls/client-turns.js'
 import { CallMeter } from './calls/counting/call-meter.js'
 import { FaultLog } from './calls/fault-log.js'
 import { Forwarder } from './calls/forward.js'
@@ -72,13 +75,21 @@ export interface RouterOptions {
   readonly hasToolHistograms?: boolean | undefined
   /** Undefined without tracing. */
   readonly tracer?: Tracer | undefined
+  /** Returns the features on the path of calls; called again after each reload. */
+  readonly features: (parts: RouterParts) => Features
   /** See `WorkspacesContext.findWorkspace`. */
   readonly findWorkspace?: WorkspacesContext['findWorkspace']
 }
 
+/** The features on the path of calls: outermost first, in the order in which they see a call. */
+export interface Features {
+  readonly interceptors: readonly Interceptor[]
+  readonly observers: readonly ClientObserver[]
+}
+
 /** Builds the parts of a router and connects them; `listener` receives the events of server connections. */
 export const compose = (options: RouterOptions, listener: ConnectionListener) => {
-  const { clock, log, isAlone, sealer, bounds = new LimitCounters() } = options
+  const { clock, log, isAlone, bounds = new LimitCounters() } = options
   const base = { clock, log, bounds }
 
   const calls = new CallTable(clock)
@@ -108,6 +119,37 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
+  const questions = composeQuestions(options, { pool, catalog, calls, logLevels, callMeter })
+  const { states, urlElicitations, deferredRoots, serverRequests, retries } = questions
+  const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })
+  const signIns = new SignIns({ catalog, clock, states, pages: options.signInPages })
+  const shown = { catalog, owners, serverRequests, states, urlElicitations }
+  const presenter = new ResultPresenter({ ...shown, meter: options.meter })
+  const sending = { clock, catalog, owners, calls, logLevels, serverRequests, deferredRoots }
+  const forwarder = new Forwarder({ ...sending, presenter, meter: callMeter })
+  const admission = new Admission(clock, bounds, callMeter)
+  const searchCalls = createSearch(options, { catalog, owners, starter })
+
+  return {
+    ...{ clock, pool, catalog, owners, calls, faults, callMeter, admission, turns: new ClientTurns(clock) },
+    ...{ clients, starter, workspaces, searchCalls, signIns, forwarder, ...questions },
+    ...{ listChanged, logLevels, subscriptions, streams },
+  }
+}
+
+/** Builds the parts for questions of servers, and for the requests that clients repeat with answers. */
+const composeQuestions = (
+  options: RouterOptions,
+  parts: {
+    readonly pool: ServerPool
+    readonly catalog: Catalog
+    readonly calls: CallTable
+    readonly logLevels: LogLevels
+    readonly callMeter: CallMeter | undefined
+  },
+) => {
+  const { clock, sealer, bounds = new LimitCounters() } = options
+  const { pool, catalog, calls, logLevels, callMeter } = parts
   const states = new RequestStates(sealer, options.replica)
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
@@ -117,30 +159,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const onAsked = bothAsked(options.onAsked, callMeter?.asked)
   const serverRequests = new ServerRequests({ ...options, ...asked, catalog, onAsked })
   const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
-  const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })
-  const signIns = new SignIns({ catalog, clock, states, pages: options.signInPages })
-  const shown = { catalog, owners, serverRequests, states, urlElicitations }
-  const presenter = new ResultPresenter({ ...shown, meter: options.meter })
-  const forwarder = new Forwarder({
-    ...{ clock, catalog, owners, calls, logLevels, serverRequests, deferredRoots, parkedCalls, retries },
-    ...{ presenter, signIns, meter: callMeter },
-  })
-  const searchCalls = createSearch(options, { catalog, owners, starter })
-
-  return {
-    ...{ pool, catalog, owners, calls, faults, callMeter },
-    ...{ clients, starter, workspaces, searchCalls, states },
-    listChanged,
-    logLevels,
-    subscriptions,
-    streams,
-    urlElicitations,
-    deferredRoots,
-    parkedCalls,
-    serverRequests,
-    forwarder,
-    signIns,
-  }
+  return { states, urlElicitations, deferredRoots, parkedCalls, serverRequests, retries }
 }
 
 /** Undefined without tool search. */

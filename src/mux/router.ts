@@ -2,7 +2,6 @@ import { Fault } from '../kernel/faults.js'
 import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import { memoize } from '../kernel/memoize.js'
-import { shortName } from '../kernel/secrets/mask.js'
 import {
   type Call,
   type Client,
@@ -17,9 +16,11 @@ import { LIST_NAMES, type ListName, listsChangedBy } from '../model/listing.js'
 import { failed } from '../model/outcome.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
-import { compose, type RouterOptions, type RouterParts } from './compose.js'
+import { CallRecord } from './calls/call-record.js'
+import { afterChain, InterceptorChains, runChain } from './calls/interceptor-chains.js'
+import { compose, type Features, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
-import { askedName, type NamedBy, ROUTES } from './routes.js'
+import { ROUTES } from './routes.js'
 
 export interface Load {
   readonly clients: number
@@ -33,10 +34,26 @@ export interface Load {
 export class Router implements ClientHandler, ConnectionListener {
   readonly #parts: RouterParts
   readonly #log: Logger
+  readonly #featuresOf: RouterOptions['features']
+  #features: Features
+  #path: InterceptorChains
 
   constructor(options: RouterOptions) {
     this.#parts = compose(options, this)
+    this.#featuresOf = options.features
+    this.#features = options.features(this.#parts)
+    this.#path = new InterceptorChains(this.#features.interceptors)
     this.#log = options.log
+  }
+
+  /** Compiles the path of calls again; calls in progress keep the path that they began on. */
+  compile(): void {
+    this.#features = this.#featuresOf(this.#parts)
+    this.#path = new InterceptorChains(this.#features.interceptors)
+  }
+
+  get admission(): RouterParts['admission'] {
+    return this.#parts.admission
   }
 
   get pool(): RouterParts['pool'] {
@@ -87,6 +104,7 @@ export class Router implements ClientHandler, ConnectionListener {
 
   async reload(change: RouterChange): Promise<void> {
     const done = reconfigure(change, this.#parts)
+    this.compile()
     this.start()
     await done
   }
@@ -130,6 +148,7 @@ export class Router implements ClientHandler, ConnectionListener {
   async welcome(client: Client): Promise<Welcome> {
     const { clients, starter } = this.#parts
     const viewer = viewerOf(client)
+    for (const observer of this.#features.observers) observer.met(client)
     clients.add(client)
     this.#parts.workspaces.met(client)
     await starter.startAll(viewer)
@@ -139,25 +158,17 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   call(call: Call): void {
-    const { workspaces } = this.#parts
-    const question = workspaces.question(call)
-    if (question !== undefined) {
-      call.end(question)
-      return
-    }
-    const settling = workspaces.settling(call)
-    if (settling === undefined) {
-      this.#route(call)
-      return
-    }
-    let isOver = false
-    call.onCancel = () => {
-      isOver = true
-    }
-    void settling.then(() => {
-      call.onCancel = undefined
-      if (!isOver) this.#route(call)
-    })
+    const { method, client } = call
+    const chains = this.#path.for(method, client.serverRequests)
+    const record = new CallRecord(call, chains, this.#parts.clock.nowMs())
+    afterChain(record, runChain(record, chains.request), () => this.#serve(record))
+  }
+
+  answering(call: Call): CallRecord {
+    const chains = this.#path.answered
+    const record = new CallRecord(call, chains, this.#parts.clock.nowMs())
+    void runChain(record, chains.request)
+    return record
   }
 
   /** True if any client works in a known folder. */
@@ -165,26 +176,17 @@ export class Router implements ClientHandler, ConnectionListener {
     return [...this.#parts.clients.all].some(({ workspace }) => workspace !== undefined)
   }
 
-  #route(call: Call): void {
-    this.#parts.signIns.watch(call)
-    const { clients } = this.#parts
+  /** Serves a call by its method; its client has the method. */
+  #serve(call: CallRecord): void {
     const route = ROUTES.get(call.method)
-    if (route === undefined || !clients.hasMethod(call.client, route)) {
-      call.end(failed(noMethod(call)))
-      return
-    }
-    if (!clients.mayUse(call, route)) {
-      // Items outside the view count as unknown, even if the view has no item of that kind.
-      const asked = this.catalog.viewFor(call.client) && askedName(call)
-      call.end(failed(asked === undefined ? noMethod(call) : unknown(asked)))
-      return
-    }
-    switch (route.way) {
+    switch (route?.way) {
+      case undefined:
+        return
       case 'catalog':
         void this.#page(call, route.list)
         return
       case 'owner':
-        this.#toOwner(call, route.by)
+        this.#parts.forwarder.forward(call, route.by)
         return
       case 'subscribe':
         void this.#parts.subscriptions.subscribe(call)
@@ -198,12 +200,6 @@ export class Router implements ClientHandler, ConnectionListener {
       case 'log-level':
         this.#parts.logLevels.set(call, this.pool.connections())
     }
-  }
-
-  #toOwner(call: Call, by: NamedBy): void {
-    const { forwarder, searchCalls } = this.#parts
-    if (by === 'tool' && searchCalls?.take(call, () => forwarder.forward(call, by)) === true) return
-    forwarder.forward(call, by)
   }
 
   /**
@@ -263,6 +259,7 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   left(client: Client): void {
+    for (const observer of this.#features.observers) observer.left(client)
     const { clients, subscriptions, logLevels, urlElicitations, searchCalls, signIns, pool } = this.#parts
     clients.remove(client)
     searchCalls?.forget(client)
@@ -329,7 +326,7 @@ export class Router implements ClientHandler, ConnectionListener {
     else this.#log.debug({ server: connection.server.name }, 'dropped an unknown notification')
   }
 
-  async #page(call: Call, list: ListName): Promise<void> {
+  async #page(call: CallRecord, list: ListName): Promise<void> {
     try {
       const text = call.params && memberOf(call.params, 'cursor')
       const cursor = stringOf(text)
@@ -343,11 +340,6 @@ export class Router implements ClientHandler, ConnectionListener {
     }
   }
 }
-
-const noMethod = ({ method }: Call): Fault =>
-  new Fault('unknown-method', `Method not found: ${shortName(method, 128)}`)
-
-const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)
 
 /** Memoized: needed for each answer to a 2026-07-28 client, but constant per server. */
 const hasName = memoize((info: JsonText) => ({ is: textMember(info, 'name') !== undefined }))

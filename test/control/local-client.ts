@@ -115,7 +115,7 @@ t.test('progress and notices are heard until the call ends', async t => {
 t.test('a client that disconnects cancels its calls in flight', async t => {
   const reasons: unknown[] = []
   const { seen, fake } = handler(call => {
-    call.onCancel = reason => reasons.push(reason)
+    call.onCancelled(reason => reasons.push(reason))
     client.close()
   })
   const client = new LocalClient(fake)

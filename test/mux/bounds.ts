@@ -4,7 +4,7 @@ import { succeeded } from '../../src/model/outcome.js'
 import { Admission } from '../../src/mux/calls/admission.js'
 import { FakeCall, type FakeClient } from '../support/client/fake-client.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
-import { FakeHandler } from '../support/proxy/listeners.js'
+import { begin } from '../support/proxy/records.js'
 import { World } from '../support/proxy/router.js'
 import { boundsOf, tool } from '../support/values.js'
 
@@ -95,11 +95,10 @@ t.test('as many requests listen as may, for all clients of one principal togethe
 
 t.test('the total number of requests in flight is bounded; requests in flight continue', async t => {
   const bounds = boundsOf({ calls: 2 })
-  const behind = new FakeHandler()
-  const gate = new Admission(behind, new FakeClock(), bounds)
+  const gate = new Admission(new FakeClock(), bounds)
   const call = () => {
     const made = new FakeCall({} as FakeClient, 'tools/call', undefined, false)
-    gate.handler.call(made)
+    begin(made, gate.interceptors)
     return made
   }
   const [one, , refused] = [call(), call(), call()]

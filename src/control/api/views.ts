@@ -6,8 +6,9 @@ import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
 import { silentLogger } from '../../kernel/logger.js'
 import { MASK, mask, sanitizeLine } from '../../kernel/secrets/mask.js'
-import type { Call, Client } from '../../model/links.js'
+import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
+import type { CallRecord } from '../../mux/calls/call-record.js'
 import type { Server } from '../../peers/server.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
 import { exposedTo } from '../../telemetry/status/exposed.js'
@@ -194,7 +195,7 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
     server: call.servedBy,
     name: call.ownName && clean(call.ownName),
     where: whereIs(call),
-    ms: Math.round(nowMs - (call.beganMs ?? nowMs)),
+    ms: Math.round(nowMs - call.beganMs),
   }))
   // Copying members one by one is faster than object rest, and this takes most of a viewer's time.
   const recent = (history?.recent(after) ?? []).map(
@@ -215,7 +216,7 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
 }
 
 /** Returns the stage of a call: looked up, queued for its server, or sent. */
-const whereIs = ({ servedBy, sentMs }: Call): string => {
+const whereIs = ({ servedBy, sentMs }: CallRecord): string => {
   if (servedBy === undefined) return 'proxy'
   return sentMs === undefined ? 'waiting' : 'server'
 }

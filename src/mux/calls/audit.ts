@@ -3,14 +3,13 @@ import type { Caller } from '../../kernel/caller.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/secrets/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
-import type { Call, Client, ClientHandler } from '../../model/links.js'
+import type { Client } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
-import { whenOver } from './call-events.js'
 import { sessionHash } from './call-facts.js'
-import { intercept } from './interceptor.js'
+import { type CallRecord, type ClientObserver, type Interceptor, NEXT } from './call-record.js'
 
 export interface AuditOptions {
   /** Writes one line, given without its line break. */
@@ -31,8 +30,10 @@ const ARGUMENTS_BYTES = 64 * 1024
 const ANSWERS_MAX = 32
 
 /** Writes a line about each session, call and server request. */
-export class Audit {
+export class Audit implements ClientObserver {
   readonly #options: AuditOptions
+  /** The start of each open session. */
+  readonly #sessions = new Map<Client, number>()
 
   constructor(options: AuditOptions) {
     this.#options = options
@@ -42,36 +43,49 @@ export class Audit {
     this.#options.write(this.#line(about, this.#options.now(), facts))
   }
 
-  /** Wraps a handler to record the begin and end of sessions, and finished calls. */
-  wrap(behind: ClientHandler): ClientHandler {
-    const sessions = new Map<Client, number>()
-    return intercept(behind, {
-      welcome: client => {
-        if (client.serverRequests === 'pushed' && !sessions.has(client)) {
-          sessions.set(client, this.#options.clock.nowMs())
-          this.write('session', {
-            event: 'opened',
-            ...whoIs(client),
-            ...introduced(client),
-            revision: client.revision,
-            ...this.#wayOf(client.caller),
-          })
-        }
-        return behind.welcome(client)
+  /** Records finished calls. */
+  get interceptors(): readonly Interceptor[] {
+    const began = new WeakMap<CallRecord, Date>()
+    return [
+      {
+        name: 'audit',
+        stage: 'request',
+        run: record => {
+          began.set(record, this.#options.now())
+          return NEXT
+        },
       },
-      call: call => {
-        this.#watch(call)
-        behind.call(call)
+      {
+        name: 'audit',
+        stage: 'settled',
+        run: (record, outcome) => {
+          const time = began.get(record)
+          if (time !== undefined) this.#called(record, time, outcome)
+          return NEXT
+        },
       },
-      left: client => {
-        const openedMs = sessions.get(client)
-        if (openedMs !== undefined) {
-          sessions.delete(client)
-          this.write('session', { event: 'closed', ...whoIs(client), ...this.#since(openedMs) })
-        }
-        behind.left(client)
-      },
+    ]
+  }
+
+  /** Records the begin of a session. */
+  met(client: Client): void {
+    if (client.serverRequests !== 'pushed' || this.#sessions.has(client)) return
+    this.#sessions.set(client, this.#options.clock.nowMs())
+    this.write('session', {
+      event: 'opened',
+      ...whoIs(client),
+      ...introduced(client),
+      revision: client.revision,
+      ...this.#wayOf(client.caller),
     })
+  }
+
+  /** Records the end of a session. */
+  left(client: Client): void {
+    const openedMs = this.#sessions.get(client)
+    if (openedMs === undefined) return
+    this.#sessions.delete(client)
+    this.write('session', { event: 'closed', ...whoIs(client), ...this.#since(openedMs) })
   }
 
   /** Records each server request with its recipient and outcome, without its contents. */
@@ -87,30 +101,26 @@ export class Audit {
       })
   }
 
-  #watch(call: Call): void {
-    const startedMs = this.#options.clock.nowMs()
-    const time = this.#options.now()
-    whenOver(call, outcome => {
-      const name = askedName(call)
-      const line = this.#line('call', time, {
-        ...whoIs(call.client),
-        ...introduced(call.client),
-        call: call.number,
-        method: sanitizeLine(call.method, NAME_BYTES),
-        name: name && sanitizeLine(name, NAME_BYTES),
-        answers: answersIn(call.params),
-        server: call.servedBy,
-        ...this.#wayOf(call.caller),
-        ...endOf(outcome, 'cancelled'),
-        errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
-        trace_id: traceIdOf(call),
-        ...this.#since(startedMs),
-        bytesIn: call.params?.length ?? 0,
-        bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
-      })
-      const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
-      this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
+  #called(call: CallRecord, time: Date, outcome: Outcome | undefined): void {
+    const name = askedName(call)
+    const line = this.#line('call', time, {
+      ...whoIs(call.client),
+      ...introduced(call.client),
+      call: call.number,
+      method: sanitizeLine(call.method, NAME_BYTES),
+      name: name && sanitizeLine(name, NAME_BYTES),
+      answers: answersIn(call.params),
+      server: call.servedBy,
+      ...this.#wayOf(call.caller),
+      ...endOf(outcome, 'cancelled'),
+      errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+      trace_id: traceIdOf(call),
+      ...this.#since(call.beganMs),
+      bytesIn: call.params?.length ?? 0,
+      bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
     })
+    const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
+    this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
   }
 
   /** Returns the replica that received a request, and the one with its session. */

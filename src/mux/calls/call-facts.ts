@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { traceIdOf } from '../../model/call-trace.js'
-import type { Call, Client } from '../../model/links.js'
-import type { Outcome } from '../../model/outcome.js'
+import type { Client } from '../../model/links.js'
 import { askedName } from '../routes.js'
+import { ENDLESS } from './admission.js'
+import { type CallRecord, type Interceptor, NEXT } from './call-record.js'
 import { outcomeName } from './counting/call-history.js'
 
 /** Maximum logged length of a client's name for an item. */
@@ -24,7 +26,7 @@ export const sessionHash = (client: Client): string | undefined => {
 }
 
 /** Returns the log fields of a call, with the same names everywhere and without its contents. */
-export const callFactsOf = (call: Call, nowMs: number) => {
+export const callFactsOf = (call: CallRecord, nowMs: number) => {
   const { client, servedBy: server, beganMs, number, method } = call
   const name = call.ownName ?? askedName(call)
   const trace_id = traceIdOf(call)
@@ -32,31 +34,34 @@ export const callFactsOf = (call: Call, nowMs: number) => {
     ...{ server, client: client.id, call: number, session: sessionHash(client) },
     method: sanitizeLine(method, NAME_BYTES),
     name: name && sanitizeLine(name, NAME_BYTES),
-    ms: beganMs === undefined ? undefined : Math.round(nowMs - beganMs),
+    ms: Math.round(nowMs - beganMs),
     ...(trace_id !== undefined && { trace_id, span_id: call.trace?.origin.context.spanId }),
   }
 }
 
-/** Selects the successful calls that are logged. */
 export interface CallLog {
-  /** Slower calls are logged as warnings; infinite for none. */
-  readonly slowMs: () => number
-  /** True if every call is logged, for debugging. */
-  readonly isEach: () => boolean
   readonly log: Logger
+  readonly clock: Clock
+  /** Slower calls are logged as warnings; infinite for none. */
+  readonly slowMs: number
+  /** True if every call is logged, for debugging. */
+  readonly isEach: boolean
 }
 
-export const logCall = (
-  { slowMs, isEach, log }: CallLog,
-  call: Call,
-  outcome: Outcome | undefined,
-  nowMs: number,
-): void => {
-  const facts = (): object => ({
-    ...callFactsOf(call, nowMs),
-    outcome: outcomeName(outcome),
-    errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
-  })
-  if (nowMs - (call.beganMs ?? nowMs) > slowMs()) log.warn(facts(), 'a call was slow')
-  else if (isEach()) log.debug(facts(), 'a call is over')
+/** Logs slow calls, or all. */
+export const logCalls = ({ log, clock, slowMs, isEach }: CallLog): readonly Interceptor[] => {
+  if (slowMs === Number.POSITIVE_INFINITY && !isEach) return []
+  const run: Interceptor['run'] = (call, outcome) => {
+    if (call.method === ENDLESS) return NEXT
+    const nowMs = clock.nowMs()
+    const facts = (): object => ({
+      ...callFactsOf(call, nowMs),
+      outcome: outcomeName(outcome),
+      errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+    })
+    if (nowMs - call.beganMs > slowMs) log.warn(facts(), 'a call was slow')
+    else if (isEach) log.debug(facts(), 'a call is over')
+    return NEXT
+  }
+  return [{ name: 'call log', stage: 'settled', seesAnswered: true, run }]
 }

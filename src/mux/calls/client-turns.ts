@@ -1,22 +1,22 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
+import type { RoutedRecord } from './call-record.js'
 import type { DepartedCall } from './departed-calls.js'
-import type { RoutedCall } from './in-flight-call.js'
 
 /** Time for which a parked call keeps its turn while others wait. */
 const PARKED_MS = 20_000
 const CHECK_MS = 5000
 
 interface Waiting {
-  readonly routed: RoutedCall
+  readonly record: RoutedRecord
   readonly admit: () => void
 }
 
 interface Line {
   holder: number | undefined
   /** Includes cancelled calls while the server may be working on them. */
-  readonly running: Set<RoutedCall | DepartedCall>
+  readonly running: Set<RoutedRecord | DepartedCall>
   readonly waiting: Waiting[]
   /** Runs while there are both parked and waiting calls. */
   check: Timer | undefined
@@ -37,31 +37,35 @@ export class ClientTurns {
   }
 
   /** Resolves when a call may be sent; undefined: now. The call keeps its party's turn until it leaves. */
-  turn(routed: RoutedCall): Promise<void> | undefined {
-    const { connection } = routed
+  turn(record: RoutedRecord): Promise<void> | undefined {
+    const { connection } = record
     const line = this.#lines.get(connection) ?? newLine()
     this.#lines.set(connection, line)
     // A call that is sent again already has its turn.
-    if (line.running.has(routed)) return undefined
-    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === routed.party)) {
-      line.holder = routed.party
-      line.running.add(routed)
+    if (line.running.has(record)) return undefined
+    record.turn = {
+      leave: () => this.leave(connection, record),
+      depart: departed => this.#depart(record, departed),
+    }
+    if (line.waiting.length === 0 && (line.holder === undefined || line.holder === record.party)) {
+      line.holder = record.party
+      line.running.add(record)
       return undefined
     }
     line.check ??= this.#clock.every(CHECK_MS, () => this.#endParkedTurns(connection, line))
-    return new Promise(resolve => line.waiting.push({ routed, admit: resolve }))
+    return new Promise(resolve => line.waiting.push({ record, admit: resolve }))
   }
 
-  leave(connection: Connection, call: RoutedCall | DepartedCall): void {
+  leave(connection: Connection, call: RoutedRecord | DepartedCall): void {
     const line = this.#lines.get(connection)
     if (line === undefined) return
-    const place = line.waiting.findIndex(waiting => waiting.routed === call)
+    const place = line.waiting.findIndex(waiting => waiting.record === call)
     if (place >= 0) line.waiting.splice(place, 1)
     line.running.delete(call)
     const [first] = line.waiting
     const isFree = line.running.size === 0
-    if (first !== undefined && (isFree || first.routed.party === line.holder))
-      this.#admit(line, first.routed.party)
+    if (first !== undefined && (isFree || first.record.party === line.holder))
+      this.#admit(line, first.record.party)
     else if (isFree) this.#lines.delete(connection)
     if (line.waiting.length > 0) return
     line.check?.cancel()
@@ -73,20 +77,19 @@ export class ClientTurns {
     for (const call of [...line.running]) if (isParked(call, sinceMs)) this.leave(connection, call)
   }
 
-  /** Keeps the turn of a cancelled call until its server is done with it. */
-  depart(routed: RoutedCall, departed: DepartedCall): void {
-    const { connection } = routed
+  #depart(record: RoutedRecord, departed: DepartedCall): void {
+    const { connection } = record
     const line = this.#lines.get(connection)
-    if (line?.running.has(routed) !== true) return
+    if (line?.running.has(record) !== true) return
     line.running.add(departed)
     departed.onOver = () => this.leave(connection, departed)
   }
 
   #admit(line: Line, party: number): void {
     line.holder = party
-    for (let next = line.waiting[0]; next?.routed.party === party; next = line.waiting[0]) {
+    for (let next = line.waiting[0]; next?.record.party === party; next = line.waiting[0]) {
       line.waiting.shift()
-      line.running.add(next.routed)
+      line.running.add(next.record)
       next.admit()
     }
   }
@@ -94,5 +97,5 @@ export class ClientTurns {
 
 const newLine = (): Line => ({ holder: undefined, running: new Set(), waiting: [], check: undefined })
 
-const isParked = (call: RoutedCall | DepartedCall, sinceMs: number): boolean =>
-  'call' in call && call.call instanceof ParkedCall && call.call.isParkedSince(sinceMs)
+const isParked = (call: RoutedRecord | DepartedCall, sinceMs: number): boolean =>
+  'front' in call && call.front instanceof ParkedCall && call.front.isParkedSince(sinceMs)

@@ -2,9 +2,9 @@ import { onErrorReported } from '../../kernel/error-ids.js'
 import type { Fault, FaultCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
-import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
 import { callFactsOf } from './call-facts.js'
+import { type CallRecord, type Interceptor, NEXT } from './call-record.js'
 
 /** Maximum number of errors kept, and their maximum total length in characters. */
 const MOST = 1000
@@ -59,6 +59,14 @@ export class FaultLog {
     )
   }
 
+  get interceptors(): readonly Interceptor[] {
+    const run: Interceptor['run'] = (record, outcome) => {
+      this.over(outcome, record)
+      return NEXT
+    }
+    return [{ name: 'fault log', stage: 'settled', seesAnswered: true, run }]
+  }
+
   /** Oldest first. */
   get all(): readonly KeptError[] {
     return [...this.#kept.values()]
@@ -74,7 +82,7 @@ export class FaultLog {
   }
 
   /** Adds the data of a finished call to its error. */
-  over(outcome: Outcome | undefined, call: Call): void {
+  over(outcome: Outcome | undefined, call: CallRecord): void {
     if (outcome?.kind !== 'fault' || outcome.errorId === undefined) return
     const known = this.#kept.get(outcome.errorId)
     if (known === undefined) return

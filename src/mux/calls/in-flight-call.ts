@@ -2,7 +2,6 @@ import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { ListLink } from '../../kernel/linked-list.js'
 import type {
-  Call,
   CallSink,
   CancelReason,
   Downlink,
@@ -14,8 +13,8 @@ import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
-import { whenCancelled } from './call-events.js'
-import { type EarlierTry, mayTryAgain } from './earlier-try.js'
+import type { ClientSide, RoutedRecord } from './call-record.js'
+import { mayTryAgain } from './earlier-try.js'
 
 /** A request at a server, or a driver that makes several requests of one. */
 export interface CallHandle extends DownstreamCall {
@@ -28,28 +27,6 @@ export interface CallHandle extends DownstreamCall {
 /** A task that a server created for a call; polling begins with `start`. */
 export interface TaskHandle extends CallHandle {
   start(): void
-}
-
-/** A client request with its server. */
-export interface RoutedCall {
-  readonly request: Call
-  /** The call wrapped for parking, if its client may get server requests in results. */
-  readonly call: Call
-  readonly connection: Connection
-  /**
-   * The owner of the call: equal for all calls of a session. Sessionless clients may be several users each.
-   */
-  readonly party: number
-  /** The name as the client wrote it. */
-  readonly exposed: string
-  readonly own: string
-  readonly path: readonly string[]
-  /** Params for the server, still under the client's name. */
-  readonly params: JsonText | undefined
-  readonly isRetry: boolean
-  totalAtMs: number
-  progress: number
-  earlier: EarlierTry | undefined
 }
 
 export interface InFlightCallContext {
@@ -83,8 +60,8 @@ export type Belonging = 'certain' | 'likely' | 'possible'
 
 /** A client request that was sent to its server over one link; ended exactly once. */
 export class InFlightCall implements CallSink {
-  readonly call: Call
-  readonly routed: RoutedCall
+  readonly call: ClientSide
+  readonly record: RoutedRecord
   readonly link: Downlink
   place: ListLink<InFlightCall> | undefined
   /** Number of the call among all calls sent on its connection, from 1. */
@@ -103,21 +80,20 @@ export class InFlightCall implements CallSink {
   #silenceMs = Number.POSITIVE_INFINITY
   #idleAtMs = Number.POSITIVE_INFINITY
 
-  constructor(routed: RoutedCall, link: Downlink, context: InFlightCallContext) {
-    this.call = routed.call
-    this.routed = routed
+  constructor(record: RoutedRecord, link: Downlink, context: InFlightCallContext) {
+    this.call = record.front
+    this.record = record
     this.link = link
     this.#context = context
-    // A literal assigned to `onCancel` would be allocated in V8's old space, and keep the call for long.
-    whenCancelled(routed.call, reason => this.#cancelled(reason))
+    this.call.onCancelled(reason => this.#cancelled(reason))
   }
 
   get connection(): Connection {
-    return this.routed.connection
+    return this.record.connection
   }
 
   get party(): number {
-    return this.routed.party
+    return this.record.party
   }
 
   get owner(): this {
@@ -148,8 +124,8 @@ export class InFlightCall implements CallSink {
 
   start(): void {
     this.sentMs = this.#context.nowMs()
-    this.routed.request.sentMs = this.sentMs
-    this.#silenceMs = silenceMs(this.routed)
+    this.record.sentMs = this.sentMs
+    this.#silenceMs = silenceMs(this.record)
     this.#idleAtMs = this.sentMs + this.#silenceMs
     try {
       const isFirst = this.connection.carry()
@@ -180,7 +156,7 @@ export class InFlightCall implements CallSink {
     if (this.#questions?.delete(request) !== true) return
     if (this.#questions.size === 0) {
       if (this.#wasAsked) this.#context.asked(this, this.#askedAtMs)
-      if (this.#isPatient) this.routed.totalAtMs += this.#context.nowMs() - this.#askedAtMs
+      if (this.#isPatient) this.record.totalAtMs += this.#context.nowMs() - this.#askedAtMs
     }
     this.stillAlive()
   }
@@ -193,7 +169,7 @@ export class InFlightCall implements CallSink {
   /** Ends the call if it exceeded a time limit; called periodically. */
   checkTime(nowMs: number): void {
     const isIdle = nowMs >= this.#idleAtMs && !this.hasQuestions
-    const isTooLong = nowMs >= this.routed.totalAtMs && !(this.hasQuestions && this.#isPatient)
+    const isTooLong = nowMs >= this.record.totalAtMs && !(this.hasQuestions && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
     this.#onLate = this.#context.depart?.(this)
     this.#down?.cancel('timed out', this.#onLate)
@@ -205,8 +181,8 @@ export class InFlightCall implements CallSink {
     this.stillAlive()
     // Progress must increase (utilities/progress), even if the server violates that.
     const { value } = progress
-    if (value === undefined || value <= this.routed.progress) return
-    this.routed.progress = value
+    if (value === undefined || value <= this.record.progressed) return
+    this.record.progressed = value
     this.call.progress(progress)
   }
 
@@ -219,13 +195,13 @@ export class InFlightCall implements CallSink {
       this.#onLate?.()
       return
     }
-    const { routed } = this
+    const { record } = this
     // At most one more attempt.
-    if (routed.earlier !== undefined || !mayTryAgain(outcome)) {
+    if (record.earlier !== undefined || !mayTryAgain(outcome)) {
       this.#finish(outcome)
       return
     }
-    routed.earlier = { fault: outcome.fault, link: this.link, hasAnswers: routed.isRetry }
+    record.earlier = { fault: outcome.fault, link: this.link, hasAnswers: record.retry !== undefined }
     this.#end()
     this.#context.served(this, outcome)
     this.#context.again(this)
@@ -299,9 +275,9 @@ export class InFlightCall implements CallSink {
 }
 
 /** Returns the maximum silence of a server during a call. */
-const silenceMs = ({ call, connection, own }: RoutedCall): number => {
+const silenceMs = ({ method, connection, ownName }: RoutedRecord): number => {
   const { callMs, toolMs } = connection.server.timeouts
-  return (call.method === 'tools/call' ? toolMs?.(own) : undefined) ?? callMs
+  return (method === 'tools/call' ? toolMs?.(ownName) : undefined) ?? callMs
 }
 
 /** Adds the server's name to a fault and, if the server was lost, the time of the next attempt. */

@@ -3,7 +3,8 @@ import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/t
 import type { Downlink, Request, Requester } from '../../model/links.js'
 import { bare } from '../input-required/retry/input-retries.js'
 import type { LogLevels } from '../notifications/log-levels.js'
-import type { InFlightCall, RoutedCall } from './in-flight-call.js'
+import type { RoutedRecord } from './call-record.js'
+import type { InFlightCall } from './in-flight-call.js'
 
 /** The `ttl` requested for tasks: the maximum time for a user to answer. */
 const TASK_TTL_MS = 600_000
@@ -14,40 +15,36 @@ interface RequestContext {
 }
 
 /** Returns the request to send to a server for a call. */
-export const requestFor = ({ routed, link }: InFlightCall, context: RequestContext): Request => {
-  const { method, named, wantsProgress } = routed.request
+export const requestFor = ({ record, link }: InFlightCall, context: RequestContext): Request => {
+  const { method, named, wantsProgress } = record
   const isPushed = link.serverRequests === 'pushed'
   return {
     method,
-    params: renamed(routed, isPushed),
+    params: renamed(record, isPushed),
     isBare: named !== undefined,
     wantsProgress,
     followsTasks: method === 'tools/call' && link.mayReturnTasks,
-    taskTtlMs: isPushed && needsTask(routed, link, context) ? TASK_TTL_MS : undefined,
-    requester: requesterOf(routed, context),
+    taskTtlMs: isPushed && needsTask(record, link, context) ? TASK_TTL_MS : undefined,
+    requester: requesterOf(record, context),
   }
 }
 
 /** Returns the requester of a call, with the log level of the request or of its session. */
 export const requesterOf = (
-  { request: { client, logLevel } }: RoutedCall,
+  { client, logLevel }: RoutedRecord,
   { logLevels }: RequestContext,
 ): Requester => ({ capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) })
 
 /** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
-const needsTask = (
-  { request, exposed }: RoutedCall,
-  link: Downlink,
-  { catalog }: RequestContext,
-): boolean => {
-  if (request.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
-  const tool = catalog.find(request, 'tools', exposed)
+const needsTask = (record: RoutedRecord, link: Downlink, { catalog }: RequestContext): boolean => {
+  if (record.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
+  const tool = catalog.find(record, 'tools', record.exposed)
   return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
 }
 
 /** Returns params under the server's own name; servers that push requests do not support retries. */
-const renamed = (routed: RoutedCall, isPushed: boolean): JsonText | undefined => {
-  const { own, exposed, path } = routed
-  const params = routed.isRetry && isPushed ? bare(routed.params) : routed.params
-  return params === undefined || exposed === own ? params : withAt(params, path, textOf(own))
+const renamed = (record: RoutedRecord, isPushed: boolean): JsonText | undefined => {
+  const { ownName, exposed, path, sentParams, retry } = record
+  const params = retry !== undefined && isPushed ? bare(sentParams) : sentParams
+  return params === undefined || exposed === ownName ? params : withAt(params, path, textOf(ownName))
 }

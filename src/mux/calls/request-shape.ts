@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/faults.js'
 import { kindOf, memberOf } from '../../kernel/json/text.js'
-import type { Call } from '../../model/links.js'
 import type { NamedAt } from '../routes.js'
+import type { CallRecord } from './call-record.js'
 
 /** Maximum length of a URI. */
 const URI_CHARS = 8192
@@ -9,10 +9,7 @@ const URI_CHARS = 8192
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
 /** Rejects requests that no revision allows. Throws a Fault `invalid-params`. */
-export const checkShape = (
-  { method, params }: Call,
-  { by, exposed }: Pick<NamedAt, 'by'> & { readonly exposed: string },
-): void => {
+export const checkShape = ({ method, params, exposed }: CallRecord, by: NamedAt['by']): void => {
   if (by === 'uri' && (exposed.length > URI_CHARS || !SCHEME.test(exposed)))
     throw new Fault('invalid-params', `${method}: uri must be a URI of at most ${URI_CHARS} characters`)
   if (by !== 'tool') return

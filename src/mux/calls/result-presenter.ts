@@ -86,12 +86,12 @@ export class ResultPresenter {
   }
 
   #result(
-    { call, connection, routed }: InFlightCall,
+    { call, connection, record }: InFlightCall,
     outcome: Outcome & { readonly kind: 'result' },
   ): Outcome {
     const { result } = outcome
     if (outcome.isPlain === true) {
-      if (outcome.isStructured !== true) this.#checkOutput(call, routed.exposed, result)
+      if (outcome.isStructured !== true) this.#checkOutput(call, record.exposed, result)
       return outcome
     }
     const { catalog, owners } = this.#context
@@ -101,7 +101,7 @@ export class ResultPresenter {
     if (hasMoreParts(call.method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')
     }
-    if (call.method === 'tools/call') this.#checkOutput(call, routed.exposed, result)
+    if (call.method === 'tools/call') this.#checkOutput(call, record.exposed, result)
     const view = catalog.viewOf(connection.server)
     const nullIsValue = connection.facts && connection.serverRequests === 'returned'
     const seen = { isError: false }
@@ -169,12 +169,12 @@ export class ResultPresenter {
   }
 
   /** Replaces the server's URI in an error with the client's spelling. */
-  #inClientsWords({ call, connection, routed }: InFlightCall, error: JsonText): JsonText {
+  #inClientsWords({ call, connection, record }: InFlightCall, error: JsonText): JsonText {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))
     if (named === undefined || named === written) return error
     const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(named)
-    return withAt(error, ['data', 'uri'], textOf(named === routed.own ? written : exposed))
+    return withAt(error, ['data', 'uri'], textOf(named === record.ownName ? written : exposed))
   }
 }
 

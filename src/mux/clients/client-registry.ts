@@ -1,10 +1,14 @@
 import type { Offer } from '../../catalog/capabilities.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Principal } from '../../kernel/caller.js'
-import { type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
+import { Fault } from '../../kernel/faults.js'
+import { shortName } from '../../kernel/secrets/mask.js'
+import { type Call, type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import { failed } from '../../model/outcome.js'
+import { type Interceptor, NEXT } from '../calls/call-record.js'
 import type { Audience, Change } from '../notifications/list-changed.js'
-import type { Route } from '../routes.js'
+import { askedName, ROUTES, type Route } from '../routes.js'
 
 class ClientRecord implements Audience {
   readonly client: Client
@@ -55,7 +59,7 @@ class ClientRecord implements Audience {
 
 type Versions = Partial<Record<ListName, string>>
 
-type ListVersions = Pick<Catalog, 'offer' | 'version'>
+type ListVersions = Pick<Catalog, 'offer' | 'version' | 'viewFor'>
 
 /**
  * Tracks the connected clients and their announced capabilities. Any client may use current capabilities
@@ -101,6 +105,19 @@ export class ClientRegistry {
     return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
   }
 
+  /** Ends calls of methods that their client does not have. */
+  get interceptor(): Interceptor {
+    const run: Interceptor['run'] = record => {
+      const route = ROUTES.get(record.method)
+      if (route === undefined || !this.hasMethod(record.client, route)) return failed(noMethod(record))
+      if (this.mayUse(record, route)) return NEXT
+      // Items outside the view count as unknown, even if the view has no item of that kind.
+      const asked = this.#catalog.viewFor(record.client) && askedName(record)
+      return failed(asked === undefined ? noMethod(record) : unknown(asked))
+    }
+    return { name: 'methods', stage: 'request', run }
+  }
+
   listed(client: Client, list: ListName, version: string): void {
     this.#byClient.get(client)?.listed(list, version)
   }
@@ -129,3 +146,8 @@ export class ClientRegistry {
     return this.#byClient.values()
   }
 }
+
+const noMethod = ({ method }: Call): Fault =>
+  new Fault('unknown-method', `Method not found: ${shortName(method, 128)}`)
+
+const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)

@@ -2,18 +2,18 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
-import { Fault } from '../../kernel/faults.js'
 import { elementsOf, type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
-import { type Call, type Client, type ServerRequest, viewerOf } from '../../model/links.js'
-import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import { type Client, type ServerRequest, viewerOf } from '../../model/links.js'
+import type { Answer, Outcome } from '../../model/outcome.js'
 import type { ServerPool } from '../../peers/server-pool.js'
+import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
 import { inputRequired } from '../input-required/questions.js'
 import { bare, type InputRetries } from '../input-required/retry/input-retries.js'
-import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
+import { ASKABLE, type RequestStates } from '../input-required/retry/request-states.js'
 import type { ServerStarter } from './server-starter.js'
 
 export interface WorkspacesContext {
-  readonly pool: Pick<ServerPool, 'needsWorkspace' | 'moved'>
+  readonly pool: Pick<ServerPool, 'moved'>
   readonly catalog: Pick<Catalog, 'reconnected'>
   readonly starter: Pick<ServerStarter, 'startAll'>
   readonly retries: Pick<InputRetries, 'read'>
@@ -53,11 +53,21 @@ export class Workspaces {
     if (client.workspace === undefined && !mayBeAsked(client)) this.#settle(client, undefined)
   }
 
+  get interceptors(): readonly Interceptor[] {
+    const name = 'workspaces'
+    return [
+      {
+        ...{ name, stage: 'request', clients: 'returned', methods: ASKABLE },
+        run: record => this.#question(record) ?? NEXT,
+      },
+      { name, stage: 'request', run: record => this.#settling(record)?.then(() => NEXT) ?? NEXT },
+    ]
+  }
+
   /** Returns the pending roots request that a call must wait for, if any; never rejects. */
-  settling(call: Call): Promise<void> | undefined {
+  #settling(call: CallRecord): Promise<void> | undefined {
     const { client } = call
-    if (!this.#context.pool.needsWorkspace || client.workspace !== undefined || this.#settled.has(client))
-      return undefined
+    if (client.workspace !== undefined || this.#settled.has(client)) return undefined
     if (!mayBeAsked(client)) {
       this.#settle(client, undefined)
       return undefined
@@ -74,23 +84,18 @@ export class Workspaces {
    * Returns the result that asks a client for its roots; undefined for other calls. The retry with the answer
    * continues as if nothing had been asked.
    */
-  question(call: Call): Outcome | undefined {
-    const { client, method } = call
-    if (!this.#context.pool.needsWorkspace || !isAskedInAnswers(client) || !mayNeedInput(method))
-      return undefined
-    try {
-      const retry = this.#context.retries.read(call)
-      if (retry?.state?.kind === 'roots') {
-        call.params = bare(call.params)
-        this.#tell(client, retry.responses)
-      }
-      // A retry in progress must not be interrupted.
-      if (retry !== undefined || this.#told.has(client)) return undefined
-      const state = this.#context.states.seal(call, '', { kind: 'roots' }, STATE_MS)
-      return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
-    } catch (thrown) {
-      return failed(Fault.from(thrown))
+  #question(call: CallRecord): Outcome | undefined {
+    const { client } = call
+    if (!isAskedInAnswers(client)) return undefined
+    const retry = this.#context.retries.read(call)
+    if (retry?.state?.kind === 'roots') {
+      call.params = bare(call.params)
+      this.#tell(client, retry.responses)
     }
+    // A retry in progress must not be interrupted.
+    if (retry !== undefined || this.#told.has(client)) return undefined
+    const state = this.#context.states.seal(call, '', { kind: 'roots' }, STATE_MS)
+    return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
   }
 
   /** Records that a client has returned, with or without roots. */
@@ -110,7 +115,7 @@ export class Workspaces {
     this.#asked.delete(client)
   }
 
-  async #ask(client: Client, during: Call): Promise<void> {
+  async #ask(client: Client, during: CallRecord): Promise<void> {
     const { clock, findWorkspace, starter } = this.#context
     const answered = new Deferred<Answer>()
     const request: ServerRequest = {
@@ -122,7 +127,7 @@ export class Workspaces {
       progress: () => undefined,
       onWithdrawn: undefined,
     }
-    client.ask(request, during)
+    client.ask(request, during.call)
     const answer = await within(answered.promise, { clock, ms: ROOTS_MS })
     if (answer === undefined) request.onWithdrawn?.('timed out')
     const uris = answer?.kind === 'result' ? urisIn(answer.result) : []

@@ -154,7 +154,7 @@ interface Raised {
  * Sends servers the most verbose level that a session or a call of the connection wants. Servers that receive
  * a level per request do not need this (2026-07-28, server/utilities/logging).
  */
-class ServerLevels {
+export class ServerLevels {
   readonly #calls: CallTable
   readonly #wanted: WantedLevels
   readonly #clock: Clock

@@ -11,7 +11,7 @@ import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { OwnPeerRequest } from '../../peers/own-requests.js'
-import { stillWanted, whenCancelled } from '../calls/call-events.js'
+import type { CallRecord } from '../calls/call-record.js'
 import { normalUri, UriIndex } from './uri-index.js'
 
 const EMPTY = rawText('{}')
@@ -108,13 +108,13 @@ export class ResourceSubscriptions {
   }
 
   /** Serves `resources/subscribe` of a session. Never rejects. */
-  async subscribe(call: Call): Promise<void> {
+  async subscribe(call: CallRecord): Promise<void> {
     try {
       const { client } = call
       const exposed = uriOf(call)
-      const joined = await this.join({ subscriber: client, client, exposed, isWanted: stillWanted(call) })
+      const joined = await this.join({ subscriber: client, client, exposed, isWanted: () => !call.isOver })
       if (joined === undefined) return
-      if (joined.isNew) whenCancelled(call, () => this.leave(client, exposed))
+      if (joined.isNew) call.onCancelled(() => this.leave(client, exposed))
       const outcome = await joined.accepted
       call.end(outcome.kind === 'result' ? succeeded(EMPTY) : outcome)
     } catch (thrown) {

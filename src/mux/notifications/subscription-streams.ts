@@ -19,7 +19,6 @@ import type { Call, Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
-import { whenCancelled } from '../calls/call-events.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import type { Audience, Change } from './list-changed.js'
@@ -77,7 +76,7 @@ export class SubscriptionStreams {
     try {
       const filter = readFilter(call.params)
       const stream = this.#admit(call)
-      whenCancelled(call, () => this.#over(stream))
+      call.onCancelled(() => this.#over(stream))
       void this.#open(stream, filter)
     } catch (thrown) {
       call.end(failed(Fault.from(thrown)))

@@ -16,12 +16,12 @@ import {
   withMember,
   withoutMember,
 } from '../../kernel/json/text.js'
-import type { Call, Client, Viewer } from '../../model/links.js'
-import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import type { Client, Viewer } from '../../model/links.js'
+import type { Answer, Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { isSearchTool, READ_CHARS, READ_CHARS_MAX, type SearchToolName } from '../../search/search-tools.js'
 import { similarNames } from '../../search/similar-names.js'
-import { stillWanted } from '../calls/call-events.js'
+import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import {
   describedText,
@@ -60,6 +60,8 @@ export interface SearchCallsContext {
 export class SearchCalls {
   readonly #context: SearchCallsContext
   readonly #finder: ToolFinder
+  /** The server's tool behind each call through a search tool. */
+  readonly #called = new WeakMap<CallRecord, Item | 'ours'>()
 
   constructor(context: SearchCallsContext) {
     const { catalog } = context
@@ -92,38 +94,32 @@ export class SearchCalls {
       : undefined
   }
 
-  /** Handles the call of a search tool. Calls `resume` after renaming it to a server's tool. */
-  take(call: Call, resume: () => void): boolean {
-    const name = call.named ?? (call.params && textMember(call.params, 'name'))
-    if (name === undefined || !isSearchTool(name) || !this.isFor(call)) return false
-    const isWanted = stillWanted(call)
-    this.#serve(call, name, () => isWanted() && resume())
-      .then(answer => {
-        if (answer !== undefined) call.end(answer)
-      })
-      .catch((thrown: unknown) =>
-        call.end(thrown instanceof BadArguments ? errorAnswer(thrown.message) : failed(Fault.from(thrown))),
-      )
-    return true
+  get interceptors(): readonly Interceptor[] {
+    const [name, methods] = ['search', ['tools/call']] as const
+    return [
+      { name, methods, stage: 'request', run: record => this.#take(record) },
+      { name, methods, stage: 'settled', run: (record, outcome) => this.#shown(record, outcome) },
+    ]
   }
 
-  /** Resolves with the answer; undefined if a server answers. */
-  async #serve(call: Call, name: SearchToolName, resume: () => void): Promise<Answer | undefined> {
+  /** Answers the call of a search tool, or lets it continue as that of a server's tool. */
+  #take(record: CallRecord): Verdict | Promise<Verdict> {
+    const name = record.named ?? (record.params && textMember(record.params, 'name'))
+    if (name === undefined || !isSearchTool(name) || !this.isFor(record)) return NEXT
+    try {
+      const verdict = this.#serve(record, name)
+      return verdict instanceof Promise ? verdict.catch(answerToBadArguments) : verdict
+    } catch (thrown) {
+      return answerToBadArguments(thrown)
+    }
+  }
+
+  #serve(call: CallRecord, name: SearchToolName): Verdict | Promise<Verdict> {
     const text = call.params && memberOf(call.params, 'arguments')
     switch (name) {
       case 'call_read_tool':
-      case 'call_write_tool': {
-        const { exposed, args } = calledIn(text)
-        // Most names are known, and their calls stay synchronous here.
-        const known = this.#context.catalog.find(call, 'tools', exposed)
-        const item = known ?? (await this.#lookUp(call, exposed))
-        if (item === undefined) return errorAnswer(unknownText(exposed, await this.#near(call, exposed)))
-        if (name === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
-          return errorAnswer(`${exposed} may change things: use call_write_tool`)
-        this.#rename(call, exposed, args, item)
-        resume()
-        return undefined
-      }
+      case 'call_write_tool':
+        return this.#redirect(call, name, calledIn(text))
       case 'find_tools':
         return this.#find(call, new SearchArguments(text))
       case 'describe_tools':
@@ -133,7 +129,27 @@ export class SearchCalls {
     }
   }
 
-  async #find(call: Call, args: SearchArguments): Promise<Answer> {
+  /** Turns a call into that of a server's tool. Most names are known, and their calls stay synchronous. */
+  #redirect(call: CallRecord, by: SearchToolName, to: Target): Verdict | Promise<Verdict> {
+    const { exposed } = to
+    const known = this.#context.catalog.find(call, 'tools', exposed)
+    if (known !== undefined) return this.#redirected(call, by, to, known)
+    return this.#lookUp(call, exposed).then(async item =>
+      item === undefined
+        ? errorAnswer(unknownText(exposed, await this.#near(call, exposed)))
+        : this.#redirected(call, by, to, item),
+    )
+  }
+
+  #redirected(call: CallRecord, by: SearchToolName, to: Target, item: Item | 'ours'): Verdict {
+    if (by === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
+      return errorAnswer(`${to.exposed} may change things: use call_write_tool`)
+    this.#rename(call, to)
+    this.#called.set(call, item)
+    return NEXT
+  }
+
+  async #find(call: CallRecord, args: SearchArguments): Promise<Answer> {
     const query = args.needed('query', 500)
     const also = args.texts('also', 4, 200)
     const server = args.text('server')
@@ -150,7 +166,7 @@ export class SearchCalls {
     return textAnswer(foundText(found, count))
   }
 
-  async #describe(call: Call, args: SearchArguments): Promise<Answer> {
+  async #describe(call: CallRecord, args: SearchArguments): Promise<Answer> {
     const names = args.texts('names', DESCRIBED_MAX)
     if (names.length === 0) throw new BadArguments('names: must be a list of names')
     const { byExposed } = await this.#all(call)
@@ -164,7 +180,7 @@ export class SearchCalls {
       : errorAnswer(texts.join('\n'))
   }
 
-  #read(call: Call, args: SearchArguments): Answer {
+  #read(call: CallRecord, args: SearchArguments): Answer {
     const id = args.needed('id', 64)
     const text = this.#context.longResults.read(call, {
       id,
@@ -211,17 +227,17 @@ export class SearchCalls {
     }
   }
 
-  #rename(call: Call, exposed: string, args: JsonText | undefined, item: Item | 'ours'): void {
+  #rename(call: CallRecord, { exposed, args }: Target): void {
     const bare = withoutMember(call.params ?? rawText('{}'), 'name', 'arguments')
     const named = withMember(bare, 'name', textOf(exposed))
     call.params = args === undefined ? named : withMember(named, 'arguments', args)
     // Sets `named` only on calls that already have it.
     if (call.named !== undefined) call.named = exposed
-    const end = call.end.bind(call)
-    call.end = outcome => end(this.#shown(call, outcome, item))
   }
 
-  #shown(call: Call, outcome: Outcome, item: Item | 'ours'): Outcome {
+  #shown(call: CallRecord, outcome: Outcome | undefined): Verdict {
+    const item = this.#called.get(call)
+    if (item === undefined || outcome === undefined) return NEXT
     if (outcome.kind !== 'error' || item === 'ours') return this.#context.longResults.cut(call, outcome)
     if (errorCode(outcome.error) !== RPC_CODES['invalid-params']) return outcome
     const schema = memberOf(item.text, 'inputSchema')
@@ -234,8 +250,18 @@ export class SearchCalls {
   }
 }
 
+const answerToBadArguments = (thrown: unknown): Answer => {
+  if (thrown instanceof BadArguments) return errorAnswer(thrown.message)
+  throw thrown
+}
+
+interface Target {
+  readonly exposed: string
+  readonly args?: JsonText
+}
+
 /** Reads the target of a call; models also send arguments as JSON text. Throws BadArguments. */
-const calledIn = (text: JsonText | undefined): { readonly exposed: string; readonly args?: JsonText } => {
+const calledIn = (text: JsonText | undefined): Target => {
   const exposed = text && textMember(text, 'name')
   if (text === undefined || exposed === undefined) throw new BadArguments('name: must be text')
   const given = memberOf(text, 'arguments')

@@ -4,10 +4,12 @@ import { randomId } from '../../kernel/ids.js'
 import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
 import type { Call, ServerRequest } from '../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../model/outcome.js'
+import { canAnswerQuestions } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
+import { type Interceptor, NEXT, type RoutedRecord, type Verdict } from '../calls/call-record.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { bareAnswer, inputRequired, isAnswer } from '../input-required/questions.js'
-import type { RequestStates } from '../input-required/retry/request-states.js'
+import { ASKABLE, type RequestStates } from '../input-required/retry/request-states.js'
 
 /** Maximum time that a request waits for a call of a suitable client, and then for the answer. */
 const HOLD_MS = 30_000
@@ -60,6 +62,15 @@ export class DeferredRoots {
       if (held.requests.size === 0) this.#end(connection)
     }
     return true
+  }
+
+  /** Answers the first call of a client that a server waits for with the server's request. */
+  get interceptor(): Interceptor {
+    const run = (record: RoutedRecord): Verdict =>
+      record.retry === undefined && canAnswerQuestions(record.client.capabilities)
+        ? (this.question(record.connection, record) ?? NEXT)
+        : NEXT
+    return { name: 'deferred roots', stage: 'routed', clients: 'returned', methods: ASKABLE, run }
   }
 
   question(connection: Connection, call: Call): Outcome | undefined {

@@ -162,9 +162,9 @@ export class ServerRequests {
    * mode.
    */
   send(inFlight: InFlightCall, request: Request): CallHandle {
-    const { call, routed } = inFlight
+    const { call, record } = inFlight
     const link =
-      routed.request.trace?.over(inFlight.link, destinationOf(inFlight.connection.server, inFlight.link)) ??
+      record.trace?.over(inFlight.link, destinationOf(inFlight.connection.server, inFlight.link)) ??
       inFlight.link
     if (
       call.client.serverRequests === 'pushed' &&
@@ -219,7 +219,7 @@ export class ServerRequests {
     if (inFlight !== undefined && !isCertain) this.#suspend(inFlight, passed)
     if (client.serverRequests === 'pushed') {
       inFlight?.serverRequested(passed, isCertain ? 'certain' : 'likely')
-      client.ask(passed, inFlight?.call)
+      client.ask(passed, inFlight?.record.call)
     } else if (inFlight?.parked?.ask(passed, inFlight) !== true)
       passed.answer(failed(new Fault('overloaded', 'Too many calls wait for answers of their clients')))
   }
@@ -259,7 +259,7 @@ export class ServerRequests {
       method: request.method,
       client,
     })
-    const answered = inFlight?.routed.request.trace?.asked(request.method)
+    const answered = inFlight?.record.trace?.asked(request.method)
     const over = (outcome: Answer | undefined): void => {
       limit?.cancel()
       answered?.(outcome)

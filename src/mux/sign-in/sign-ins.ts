@@ -6,16 +6,16 @@ import type { Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, objectText, textOf } from '../../kernel/json/text.js'
 import { textBlock } from '../../model/content.js'
-import type { Call, Client } from '../../model/links.js'
+import type { Client } from '../../model/links.js'
 import { type LoginReason, loginReasonOf } from '../../model/login.js'
-import { failed, type Outcome, succeeded } from '../../model/outcome.js'
+import { type Outcome, succeeded } from '../../model/outcome.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
-import { stillWanted } from '../calls/call-events.js'
+import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
 import { inputRequired, noInput } from '../input-required/questions.js'
-import { declinedVisit, type Retry } from '../input-required/retry/input-retries.js'
-import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
+import { declinedVisit } from '../input-required/retry/input-retries.js'
+import { ASKABLE, mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
 import { URL_ELICITATION_REQUIRED } from '../input-required/url-elicitations.js'
 
 /** A page for one login of one principal at one server. */
@@ -72,33 +72,41 @@ export class SignIns {
     this.#context = context
   }
 
-  /** Adds a login link to a call that fails for lack of a login. */
-  watch(call: Call): void {
-    // A literal assigned to a call would be allocated in V8's old space, and keep the call for long.
-    if (this.#context.pages?.isOpen === true) call.onFault = this.#answer
+  get interceptors(): readonly Interceptor[] {
+    const name = 'sign-in'
+    const resume: Interceptor['run'] = record => this.#resume(record)
+    return [
+      { name, stage: 'request', clients: 'returned', methods: ASKABLE, run: resume },
+      { name, stage: 'routed', methods: ['tools/call'], run: record => this.#callTool(record) },
+      { name, stage: 'settled', run: (record, outcome) => this.#withLink(record, outcome) },
+    ]
   }
 
   /** Answers a call of a sign-in tool. */
-  callTool(call: Call, server: Server): void {
-    if (this.#context.pages?.isSignedIn(server.options) === true) {
-      const words = `Signed in to ${server.name}: its tools are available now. List the tools again and continue.`
-      call.end(succeeded(objectText([['content', arrayText([textBlock(words)])]])))
-    } else call.end(this.#wayTo(call, server) ?? noInput(call.method, noPage(server), server.name))
+  #callTool(call: CallRecord): Verdict {
+    const { owner } = call
+    if (owner?.isOurs !== true) return NEXT
+    const { server } = owner
+    if (this.#context.pages?.isSignedIn(server.options) !== true)
+      return this.#wayTo(call, server) ?? noInput(call.method, noPage(server), server.name)
+    const words = `Signed in to ${server.name}: its tools are available now. List the tools again and continue.`
+    return succeeded(objectText([['content', arrayText([textBlock(words)])]]))
   }
 
-  /** Resumes a retried call once its user has signed in, or after a while. */
-  resume(call: Call, { state, responses }: Retry, send: () => void): void {
-    if (state?.kind !== 'sign-in') return
-    const declined = declinedVisit(call, responses, state.server)
-    if (declined !== undefined) {
-      call.end(declined)
-      return
-    }
-    const isWanted = stillWanted(call)
+  /** Lets a retried call continue once its user has signed in, or after a while. */
+  #resume(record: CallRecord): Verdict | Promise<Verdict> {
+    const { state, responses } = record.retry ?? {}
+    if (state?.kind !== 'sign-in') return NEXT
+    const declined = declinedVisit(record, responses, state.server)
+    if (declined !== undefined) return declined
     const done = this.#shown.get(state.link)?.done.promise ?? Promise.resolve()
-    void within(done, { clock: this.#context.clock, ms: LOGIN_WAIT_MS }).then(() => {
-      if (isWanted()) send()
-    })
+    return within(done, { clock: this.#context.clock, ms: LOGIN_WAIT_MS }).then(() => NEXT)
+  }
+
+  /** Adds a login link to a call that fails for lack of a login. */
+  #withLink(call: CallRecord, outcome: Outcome | undefined): Verdict {
+    const isWanted = outcome?.kind === 'fault' && this.#context.pages?.isOpen === true
+    return isWanted ? this.#answer(outcome.fault, call) : NEXT
   }
 
   /** Handles a login by a link: notifies exactly the clients that received the link. */
@@ -114,24 +122,24 @@ export class SignIns {
     for (const { clients } of this.#shown.values()) clients.delete(client)
   }
 
-  readonly #answer = (fault: Fault, call: Call): Outcome => {
+  #answer(fault: Fault, call: CallRecord): Verdict {
     const reason = loginReasonOf(fault)
     const server = PERSON_CAN_HELP.has(reason) ? this.#serverOf(call, fault) : undefined
-    if (server === undefined) return failed(fault)
-    if (server.options.owned !== undefined) return this.#wayTo(call, server, reason) ?? failed(fault)
+    if (server === undefined) return NEXT
+    if (server.options.owned !== undefined) return this.#wayTo(call, server, reason) ?? NEXT
     const link = this.#context.pages?.linkFor(server.options, call.caller.principal)
     return link === undefined
-      ? failed(fault)
+      ? NEXT
       : // A fault would mask the address.
         { kind: 'fault', fault, message: `${fault.message}, or open ${link.url}` }
   }
 
-  #serverOf(call: Call, { data }: Fault): Server | undefined {
+  #serverOf(call: CallRecord, { data }: Fault): Server | undefined {
     return [...this.#context.catalog.visibleTo(call).keys()].find(({ name }) => name === data?.['server'])
   }
 
   /** Returns how a client receives the login link (2025-11-25 and 2026-07-28, client/elicitation). */
-  #wayTo(call: Call, server: Server, reason: LoginReason = 'needs-auth'): Outcome | undefined {
+  #wayTo(call: CallRecord, server: Server, reason: LoginReason = 'needs-auth'): Outcome | undefined {
     const { pages, states } = this.#context
     const { client, method, caller } = call
     const link = pages?.linkFor(server.options, caller.principal)

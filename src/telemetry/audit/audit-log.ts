@@ -8,7 +8,6 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Meter } from '../../kernel/meter.js'
 import { maskAddress, sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Counter } from '../../kernel/series.js'
-import type { ClientHandler } from '../../model/links.js'
 import { Audit } from '../../mux/calls/audit.js'
 import type { OnAsked } from '../../mux/server-requests/server-requests.js'
 import { isPrivate } from '../../state/private-file.js'
@@ -36,7 +35,8 @@ const stderrSink = (sink = createStderrSink()): AuditSink => ({
 
 /** Writes the audit log. Does nothing if not configured. */
 export interface AuditLog {
-  wrap(handler: ClientHandler): ClientHandler
+  /** Records sessions and calls. Undefined if nothing is audited. */
+  readonly calls: Audit | undefined
   readonly onAsked: OnAsked | undefined
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
   /** Records a step of a sign-in. Undefined if nothing is audited. */
@@ -51,7 +51,7 @@ export interface AuditLog {
 }
 
 const NO_AUDIT: AuditLog = {
-  wrap: handler => handler,
+  calls: undefined,
   onAsked: undefined,
   onRefused: undefined,
   onGrant: undefined,
@@ -80,7 +80,7 @@ export const openAudit = (config: AuditConfig | undefined, context: AuditContext
   })
   const rate = new LineRateLimiter(clock)
   return {
-    wrap: handler => audit.wrap(handler),
+    calls: audit,
     onAsked: audit.asked,
     onRefused({ status, remoteAddress: address, method, path, host, origin }, principal) {
       const unlogged = rate.admit(`${status} ${address}`)

@@ -2,7 +2,7 @@ import type { ProxyConfig } from '../../config/types.js'
 import type { CallTrace, SpanContext } from '../../model/call-trace.js'
 import type { Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import type { OwnRequest, Tracer } from '../../model/tracer.js'
+import type { OwnRequest, TracedCall, Tracer } from '../../model/tracer.js'
 import type { SendingTracer, TracerOptions } from './tracer.js'
 
 /** Loads the tracer in the background. Traces nothing until then, or if loading fails. */
@@ -21,7 +21,7 @@ export class LateTracer implements Tracer {
     return this.#tracer?.decide(call)
   }
 
-  over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void {
+  over(trace: CallTrace, call: TracedCall, outcome: Outcome | undefined): void {
     this.#tracer?.over(trace, call, outcome)
   }
 

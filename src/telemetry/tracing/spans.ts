@@ -4,7 +4,7 @@ import type { CallTrace, Destination, SpanContext, TracePart } from '../../model
 import { type Failure, failureOf, isFine } from '../../model/failure.js'
 import type { Call, Client } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import type { OwnRequest } from '../../model/tracer.js'
+import type { OwnRequest, TracedCall } from '../../model/tracer.js'
 import { sessionHash } from '../../mux/calls/call-facts.js'
 import { type Attributes, KIND, type Span, STATUS } from './span.js'
 
@@ -24,7 +24,7 @@ const put = (attributes: Values, key: string, value: Value | undefined): void =>
  */
 export const serverSpan = (
   { origin, beganMs, links, isRepaired }: CallTrace,
-  call: Call,
+  call: TracedCall,
   outcome: Outcome | undefined,
   { offsetMs, hasContent }: { readonly offsetMs: number; readonly hasContent: boolean },
 ): Span => {
@@ -62,7 +62,7 @@ export const serverSpan = (
 /** Creates a child span for a part of a call. */
 export const partSpan = (
   { origin: { context, state } }: CallTrace,
-  call: Call,
+  call: TracedCall,
   part: TracePart,
   { offsetMs, nowMs }: { readonly offsetMs: number; readonly nowMs: number },
 ): Span => {
@@ -146,12 +146,12 @@ const targetOf = ({ method, named, params }: Call): string | undefined => {
   return name && shownName(name)
 }
 
-const ownTarget = ({ method, ownName }: Call): string | undefined =>
+const ownTarget = ({ method, ownName }: TracedCall): string | undefined =>
   (method === 'tools/call' || method === 'prompts/get') && ownName !== undefined
     ? shownName(ownName)
     : undefined
 
-const nameOfPart = (part: TracePart, call: Call): string => {
+const nameOfPart = (part: TracePart, call: TracedCall): string => {
   const target = part.is === 'request' && part.what === call.method ? ownTarget(call) : undefined
   const method = shownName(part.what)
   return target === undefined ? method : `${method} ${target}`

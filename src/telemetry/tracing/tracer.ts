@@ -10,7 +10,7 @@ import { CallTrace, type SpanContext, type TracePart } from '../../model/call-tr
 import { isFine } from '../../model/failure.js'
 import type { Arrival, Call } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
-import type { OwnRequest, Tracer } from '../../model/tracer.js'
+import type { OwnRequest, TracedCall, Tracer } from '../../model/tracer.js'
 import { readBaggage, readParent, readTraceState } from './context.js'
 import { Exporter } from './exporter.js'
 import type { TracingSettings } from './settings.js'
@@ -84,7 +84,7 @@ class OtlpTracer implements SendingTracer {
     return parent !== undefined && this.#isTrusted(call) ? parent : undefined
   }
 
-  over(trace: CallTrace, call: Call, outcome: Outcome | undefined): void {
+  over(trace: CallTrace, call: TracedCall, outcome: Outcome | undefined): void {
     if (!trace.isSampled && !this.#isKept(trace, outcome)) return
     const at = { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }
     const { hasContent } = this.#settings
@@ -109,7 +109,7 @@ class OtlpTracer implements SendingTracer {
     this.#forgetSecrets()
   }
 
-  #add(trace: CallTrace, call: Call, part: TracePart): void {
+  #add(trace: CallTrace, call: TracedCall, part: TracePart): void {
     this.#exporter.add(partSpan(trace, call, part, { offsetMs: this.#offset(), nowMs: this.#clock.nowMs() }))
   }
 

@@ -197,7 +197,7 @@ t.test('a call that lacks scopes is refused with 403 and a challenge', async t =
 t.test('an accepted call gets its stream without extra delay', async t => {
   const { handler, open, clock } = start(t)
   handler.onCall = call => {
-    call.servedBy = 'somebody'
+    call.routed?.()
   }
   const session = await open(ALICE, '2025-11-25', ABLE)
   const answer = session.post(callOf(1))

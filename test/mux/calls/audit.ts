@@ -3,12 +3,12 @@ import { LOCAL } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { rawText, textOf } from '../../../src/kernel/json/text.js'
 import { addSecrets } from '../../../src/kernel/secrets/mask.js'
-import type { Call, Client } from '../../../src/model/links.js'
+import type { Client } from '../../../src/model/links.js'
 import { type Answer, failed, type Outcome, succeeded } from '../../../src/model/outcome.js'
 import { Audit } from '../../../src/mux/calls/audit.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
-import { FakeHandler } from '../../support/proxy/listeners.js'
+import { begin } from '../../support/proxy/records.js'
 
 const CLIENT: Partial<Client> = {
   ...{ id: 7, principal: 'local', sessionId: 'a-secret-session-id' },
@@ -18,7 +18,6 @@ const CLIENT: Partial<Client> = {
 const setUp = (withArguments = false, replica?: string) => {
   const clock = new FakeClock()
   const lines: string[] = []
-  const behind = new FakeHandler()
   const audit = new Audit({
     write: line => lines.push(line),
     clock,
@@ -26,19 +25,16 @@ const setUp = (withArguments = false, replica?: string) => {
     withArguments,
     replica,
   })
-  const handler = audit.wrap(behind)
   const call = (method: string, params?: object | string, client: Partial<Client> = CLIENT) => {
     const made = new FakeCall(client as FakeClient, method, params, false)
-    handler.call(made)
-    return made
+    const record = begin(made, audit.interceptors, { beganMs: clock.nowMs() })
+    return Object.assign(record, { cancel: (reason?: string) => made.cancel(reason) })
   }
   return {
     audit,
     clock,
     lines,
-    behind,
     call,
-    handler,
     last: () => JSON.parse(lines.at(-1) ?? '{}') as object,
   }
 }
@@ -46,11 +42,10 @@ const setUp = (withArguments = false, replica?: string) => {
 t.test(
   'each call leaves one line that says who, what, where, how it ended, how long and how large',
   async t => {
-    const { clock, lines, behind, call, last } = setUp()
+    const { clock, lines, call, last } = setUp()
     const params = '{"name":"github__search","arguments":{"q":"private"}}'
     const one = call('tools/call', params)
-    t.equal(behind.calls[0], one, 'the call itself is passed on')
-    ;(one as Call).servedBy = 'github'
+    one.servedBy = 'github'
     clock.advance(1234.56)
     const result = '{"content":[]}'
     one.end(succeeded(rawText(result)))
@@ -159,17 +154,17 @@ t.test('arguments are written without secrets, and not if they are too long', as
 })
 
 t.test('sessions leave a line when they come, which says who they are, and one when they go', async t => {
-  const { handler, lines, clock, behind } = setUp()
+  const { audit, lines, clock } = setUp()
   const info = textOf({ name: 'host\u001b[2J', version: '1.2' })
   const client = { ...CLIENT, serverRequests: 'pushed', info, revision: '2025-06-18' } as unknown as Client
-  void handler.welcome(client)
-  void handler.welcome(client)
+  audit.met(client)
+  audit.met(client)
   clock.advance(5000)
-  handler.left(client)
-  handler.left({ ...client, id: 8 })
+  audit.left(client)
+  audit.left({ ...client, id: 8 })
   const modern = { ...client, serverRequests: 'returned' } as unknown as Client
-  void handler.welcome(modern)
-  handler.left(modern)
+  audit.met(modern)
+  audit.left(modern)
   const who = { audit: 'session', time: String, principal: 'local', session: '2pzxYHagmvIc1DCU' }
   t.match(
     lines.map(line => JSON.parse(line) as object),
@@ -180,7 +175,6 @@ t.test('sessions leave a line when they come, which says who they are, and one w
     'those whose requests stand for themselves have no session',
   )
   t.equal(lines.length, 2)
-  t.equal(behind.gone.length, 3, 'whoever is behind hears of all')
 })
 
 t.test('questions leave a line that says who asked, who answered, and how it ended', async t => {

@@ -6,6 +6,7 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import { failed, succeeded } from '../../../src/model/outcome.js'
 import { FaultLog } from '../../../src/mux/calls/fault-log.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
+import { recordOf } from '../../support/proxy/records.js'
 
 const setUp = () => {
   const told: object[] = []
@@ -17,9 +18,8 @@ const setUp = () => {
 
 t.test('an error is found by its id, with the facts of its call', async t => {
   const { faults, told } = setUp()
-  const call = Object.assign(new FakeCall({ id: 3 } as FakeClient, 'tools/call', {}, false), {
-    ...{ servedBy: 'a', ownName: 'echo', beganMs: 40, awayMs: 55 },
-  })
+  const made = new FakeCall({ id: 3 } as FakeClient, 'tools/call', {}, false)
+  const call = recordOf(made, { servedBy: 'a', ownName: 'echo', beganMs: 40, awayMs: 55 })
   const cause = new Fault('disconnected', 'it ended', { stderrTail: ['bye'] })
   const outcome = failed(new Fault('unavailable', 'cannot', { cause }))
   if (outcome.kind !== 'fault') throw new Error('no fault')

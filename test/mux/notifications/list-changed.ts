@@ -106,6 +106,7 @@ t.test('of changes that come together one that is told to everybody is enough', 
     const registry = new ClientRegistry({
       offer: () => ({ capabilities: ALL, isComplete: true }),
       version: () => version,
+      viewFor: () => undefined,
     })
     const add = (who: keyof typeof told, seen: string | undefined): void => {
       const tell = (method: string) => void told[who].push(method)

@@ -3,17 +3,14 @@ import { projectServerRequest } from '../../../src/eras/legacy/project/server-re
 import { type Caller, unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
-import {
-  type Call,
-  type CancelReason,
-  type Client,
-  endOf,
-  type OnFault,
-  type OnOver,
-  type ProjectedRequest,
-  type ServerRequest,
-  type ServerRequestMode,
-  type Via,
+import { Cancellable } from '../../../src/model/cancellable.js'
+import type {
+  Call,
+  Client,
+  ProjectedRequest,
+  ServerRequest,
+  ServerRequestMode,
+  Via,
 } from '../../../src/model/links.js'
 import type { McpLogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'
@@ -158,11 +155,11 @@ export class FakeClient implements Client {
 }
 
 /** A call with everything that was reported about it. */
-export class FakeCall implements Call {
+export class FakeCall extends Cancellable implements Call {
   readonly client: FakeClient
   readonly caller: Caller
   readonly method: string
-  params: JsonText | undefined
+  readonly params: JsonText | undefined
   readonly wantsProgress: boolean
   readonly logLevel: McpLogLevel | undefined
   readonly ends: Outcome[] = []
@@ -171,9 +168,6 @@ export class FakeCall implements Call {
   /** Number of reports after the end. */
   late = 0
   isCancelled = false
-  onCancel: ((reason: CancelReason) => void) | undefined
-  onOver: OnOver | undefined
-  onFault: OnFault | undefined
 
   constructor(
     client: FakeClient,
@@ -182,6 +176,7 @@ export class FakeCall implements Call {
     wantsProgress: boolean,
     logLevel: McpLogLevel | undefined = undefined,
   ) {
+    super()
     this.client = client
     this.caller = client.caller
     this.logLevel = logLevel
@@ -209,17 +204,13 @@ export class FakeCall implements Call {
     else this.told.push([method, parsed(params)])
   }
 
-  end(ended: Outcome): void {
-    if (this.isCancelled) return
-    const outcome = endOf(this, ended)
-    this.ends.push(outcome)
-    if (this.ends.length === 1) this.onOver?.(outcome, this)
+  end(outcome: Outcome): void {
+    if (!this.isCancelled) this.ends.push(outcome)
   }
 
   cancel(reason?: string): void {
     if (this.isOver) return
     this.isCancelled = true
-    this.onCancel?.(reason)
-    this.onOver?.(undefined, this)
+    this.cancelled(reason)
   }
 }

@@ -74,7 +74,7 @@ export class FakeHandler implements ClientHandler {
 
   call(call: Call): void {
     this.calls.push(call)
-    call.onCancel = reason => this.cancels.push(`${call.method} ${reason}`)
+    call.onCancelled(reason => this.cancels.push(`${call.method} ${reason}`))
     this.onCall?.(call)
   }
 

@@ -2,6 +2,7 @@ import type { Caller } from '../../../src/kernel/caller.js'
 import type { Fault } from '../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
+import { Cancellable } from '../../../src/model/cancellable.js'
 import type { Call, CancelReason, Client, ServerRequest } from '../../../src/model/links.js'
 import { type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
@@ -12,6 +13,7 @@ import { PARK_LIMITS, ParkedCalls } from '../../../src/mux/input-required/parked
 import type { Connection } from '../../../src/peers/connection.js'
 import { callerWith } from '../client/fake-client.js'
 import { FakeClock } from '../fake-clock.js'
+import { recordOf } from './records.js'
 
 const ALL: ClientCapabilities = {
   roots: { listChanged: false },
@@ -33,14 +35,13 @@ export const valueOfOutcome = (outcome: Outcome): unknown => {
 }
 
 /** A request of a modern client. */
-export class ModernCall implements Call {
+export class ModernCall extends Cancellable implements Call {
   readonly client: Client
   readonly caller: Caller
   readonly method: string
   readonly params
   readonly wantsProgress: boolean
   readonly logLevel = undefined
-  onCancel: ((reason: CancelReason) => void) | undefined
   readonly ends: unknown[] = []
   readonly progresses: unknown[] = []
   readonly told: unknown[] = []
@@ -51,11 +52,13 @@ export class ModernCall implements Call {
   constructor(
     options: { principal?: string; method?: string; wantsProgress?: boolean; can?: ClientCapabilities } = {},
   ) {
+    super()
     this.caller = callerWith(options.principal ?? 'local')
     this.client = {
       principal: this.caller.principal,
       capabilities: options.can ?? ALL,
       revision: '2026-07-28',
+      serverRequests: 'returned',
     } as Client
     this.method = options.method ?? 'tools/call'
     this.params = textOf({ name: 'x' })
@@ -100,7 +103,7 @@ export class ModernCall implements Call {
 
   cancel(reason: string): void {
     this.isCancelled = true
-    this.onCancel?.(reason)
+    this.cancelled(reason)
   }
 }
 
@@ -155,10 +158,10 @@ export class Parked {
   constructor(park: ParkedCall, call: ModernCall) {
     this.park = park
     this.call = call
-    park.onCancel = reason => {
+    park.onCancelled(reason => {
       this.isCancelled = true
       this.deeds.push(`cancel ${reason}`)
-    }
+    })
   }
 
   ask(method?: string, params?: unknown, wantsProgress?: boolean): LegacyAsk {
@@ -206,7 +209,7 @@ export class Parking {
   }
 
   begin(call = new ModernCall(), connection = this.connection): Parked {
-    return new Parked(this.calls.adopt(call, connection), call)
+    return new Parked(this.calls.adopt(recordOf(call), connection), call)
   }
 
   retry(
@@ -214,7 +217,11 @@ export class Parking {
     responses?: unknown,
     call = new ModernCall(),
   ): { call: ModernCall; was: 'taken' | 'gone' | Fault } {
-    const was = this.calls.retry(call, state, responses === undefined ? undefined : textOf(responses))
+    const was = this.calls.retry(
+      recordOf(call),
+      state,
+      responses === undefined ? undefined : textOf(responses),
+    )
     return { call, was }
   }
 

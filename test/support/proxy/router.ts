@@ -1,3 +1,4 @@
+import { callPath } from '../../../src/app/call-path.js'
 import type { Exposure } from '../../../src/catalog/exposure.js'
 import type { ServerCache } from '../../../src/catalog/lists/profile-cache.js'
 import { ToolExposure } from '../../../src/catalog/views/tool-exposure.js'
@@ -64,6 +65,7 @@ const testRouter = (
     pageSize: 100,
     startupWaitMs: 5000,
     listWaitMs: 3000,
+    features: parts => callPath(parts, { hasScopes: true }),
     ...given,
   })
 

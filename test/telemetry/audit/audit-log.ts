@@ -8,7 +8,7 @@ import { openAudit } from '../../../src/telemetry/audit/audit-log.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout, until } from '../../support/processes.js'
-import { FakeHandler } from '../../support/proxy/listeners.js'
+import { begin } from '../../support/proxy/records.js'
 
 const around = { clock: new FakeClock(), log: silentLogger }
 const withArguments = false
@@ -20,8 +20,7 @@ const callAt = (audit: ReturnType<typeof openAudit>, name: string): void => {
     { name },
     false,
   )
-  audit.wrap(new FakeHandler()).call(call)
-  call.end(succeeded(rawText('{}')))
+  begin(call, audit.calls?.interceptors ?? []).end(succeeded(rawText('{}')))
 }
 
 t.test('audit lines are added to a file that only its user can read', async t => {
@@ -127,8 +126,7 @@ t.test(
     )
     callAt(mocked.openAudit({ to: 'stderr', withArguments }, around), 'seen')
     t.match(JSON.parse(said.join('')), { audit: 'call', name: 'seen' })
-    const handler = new FakeHandler()
-    t.equal(openAudit(undefined, around).wrap(handler), handler)
+    t.equal(openAudit(undefined, around).calls, undefined)
   },
 )
 

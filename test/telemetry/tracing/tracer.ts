@@ -50,8 +50,7 @@ const callOf = ({
   text,
 }: Said): Call => {
   const client = Object.assign(new FakeClient({} as Router), { via: 'http' })
-  const call = new FakeCall(client, method, { ...params, ...(meta && { _meta: meta }) }, false)
-  if (text !== undefined) call.params = rawText(text)
+  const call = new FakeCall(client, method, text ?? { ...params, ...(meta && { _meta: meta }) }, false)
   return Object.assign(call, { arrival: headers && { headers }, caller })
 }
 

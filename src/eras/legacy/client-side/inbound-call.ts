@@ -1,15 +1,8 @@
 import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import type { CallTrace } from '../../../model/call-trace.js'
-import {
-  type Call,
-  type CancelReason,
-  type Client,
-  endOf,
-  type OnFault,
-  type OnOver,
-} from '../../../model/links.js'
+import { Cancellable } from '../../../model/cancellable.js'
+import type { Call, CancelReason, Client } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
@@ -34,32 +27,22 @@ interface Session extends Client {
 }
 
 /** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
-export class LegacyInboundCall implements Call {
+export class LegacyInboundCall extends Cancellable implements Call {
   readonly client: Client
   readonly caller: Caller
   readonly method: string
-  params: JsonText | undefined
-  named: string | undefined
+  readonly params: JsonText | undefined
+  readonly named: string | undefined
   readonly wantsProgress: boolean
   /** Legacy sessions set their level once for all requests. */
   readonly logLevel = undefined
   readonly replies: ReplyStream
-  servedBy: string | undefined
-  onCancel: ((reason: CancelReason) => void) | undefined
-  ownName: string | undefined
-  number: number | undefined
-  slot: number | undefined
-  beganMs: number | undefined
-  sentMs: number | undefined
-  awayMs: number | undefined
-  trace: CallTrace | undefined
-  onOver: OnOver | undefined
-  onFault: OnFault | undefined
   readonly id: JsonText
   readonly #key: string | undefined
   /** In latin1. */
   readonly #token: string | undefined
   readonly #session: Session
+  #isRouted = false
   #over = false
 
   /** `key` identifies it in its session; undefined if it is not registered there. */
@@ -69,6 +52,7 @@ export class LegacyInboundCall implements Call {
     replies: ReplyStream,
     session: Session,
   ) {
+    super()
     const { id, method, named } = request
     const meta = metaOf(request)
     // The token does not cross this hop; a `_meta` without other members is dropped.
@@ -91,6 +75,15 @@ export class LegacyInboundCall implements Call {
     return this.replies.arrival
   }
 
+  /** True once a server was found. */
+  get isRouted(): boolean {
+    return this.#isRouted
+  }
+
+  routed(): void {
+    this.#isRouted = true
+  }
+
   /** True once the call was answered or cancelled: nothing may follow on the stream. */
   get isOver(): boolean {
     return this.#over
@@ -105,14 +98,12 @@ export class LegacyInboundCall implements Call {
     if (!this.#over) this.replies.send(encodeNotification(method, params), method === 'notifications/message')
   }
 
-  end(ended: Outcome): void {
+  end(outcome: Outcome): void {
     if (this.#over) return
-    const outcome = endOf(this, ended)
     this.#over = true
     if (this.#key !== undefined) this.#session.forget(this.#key)
     const answer = answerOf(outcome)
     this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
-    this.onOver?.(outcome, this)
   }
 
   /** Cancels the call on behalf of the client, which gets no answer (utilities/cancellation). */
@@ -129,9 +120,8 @@ export class LegacyInboundCall implements Call {
     if (this.#over) return
     this.#over = true
     if (this.#key !== undefined) this.#session.forget(this.#key)
-    this.onCancel?.(reason)
+    this.cancelled(reason)
     this.replies.end(answer)
-    this.onOver?.(undefined, this)
   }
 
   #frame(outcome: Answer): OutgoingMessage {

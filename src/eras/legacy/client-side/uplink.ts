@@ -213,7 +213,7 @@ export class LegacyUplink implements Client {
    * Returns whether a call in flight was already routed to a server, after which it is no longer rejected.
    */
   isRouted(id: JsonText): boolean {
-    return this.#calls.get(idKey(id))?.servedBy !== undefined
+    return this.#calls.get(idKey(id))?.isRouted === true
   }
 
   /** Frees the id of a call that has ended. */
@@ -274,11 +274,11 @@ export class LegacyUplink implements Client {
     this.#state = 'initializing'
     const call = new LegacyInboundCall(message, undefined, replies, this)
     this.#initializeCall = call
-    this.#options.handler.answering?.(call)
-    void this.#options.handler.welcome(this).then(welcome => this.#initialized(call, welcome))
+    const answered = this.#options.handler.answering?.(call) ?? call
+    void this.#options.handler.welcome(this).then(welcome => this.#initialized(answered, welcome))
   }
 
-  #initialized(call: LegacyInboundCall, welcome: Welcome): void {
+  #initialized(call: Pick<Call, 'end'>, welcome: Welcome): void {
     if (this.#state !== 'initializing') return
     this.#state = 'open'
     this.#initializeCall = undefined
@@ -293,8 +293,8 @@ export class LegacyUplink implements Client {
   /** Ends a request that is answered here. */
   #end(message: Message & { kind: 'request' }, replies: ReplyStream, outcome: Outcome): void {
     const call = new LegacyInboundCall(message, undefined, replies, this)
-    this.#options.handler.answering?.(call)
-    call.end(outcome)
+    const answered = this.#options.handler.answering?.(call) ?? call
+    answered.end(outcome)
   }
 
   #refuse(message: Message & { kind: 'request' }, replies: ReplyStream, why: Fault): void {

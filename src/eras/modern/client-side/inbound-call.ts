@@ -1,8 +1,8 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
-import type { CallTrace } from '../../../model/call-trace.js'
-import { type Call, type CancelReason, endOf, type OnFault, type OnOver } from '../../../model/links.js'
+import { Cancellable } from '../../../model/cancellable.js'
+import type { Call, CancelReason } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -40,29 +40,19 @@ export interface InboundRequest extends RequestFacts {
 }
 
 /** One request of a modern client, from its arrival to its answer; its id and token never leave this hop. */
-export class ModernInboundCall implements Call {
+export class ModernInboundCall extends Cancellable implements Call {
   readonly client: ModernClient
   readonly caller: Caller
   readonly method: string
-  params: JsonText | undefined
-  named: string | undefined
+  readonly params: JsonText | undefined
+  readonly named: string | undefined
   readonly wantsProgress: boolean
   readonly logLevel: McpLogLevel | undefined
-  onCancel: ((reason: CancelReason) => void) | undefined
-  servedBy: string | undefined
-  ownName: string | undefined
-  number: number | undefined
-  slot: number | undefined
-  beganMs: number | undefined
-  sentMs: number | undefined
-  awayMs: number | undefined
-  trace: CallTrace | undefined
-  onOver: OnOver | undefined
-  onFault: OnFault | undefined
   readonly #request: InboundRequest
   #isOver = false
 
   constructor(request: InboundRequest) {
+    super()
     this.client = request.client
     this.caller = request.caller
     this.method = request.method
@@ -99,37 +89,33 @@ export class ModernInboundCall implements Call {
     }
   }
 
-  end(ended: Outcome): void {
+  end(outcome: Outcome): void {
     if (this.#isOver) return
-    const outcome = endOf(this, ended)
     this.#close()
     this.#answer(outcome)
-    this.onOver?.(outcome, this)
   }
 
   /** Cancels the call on behalf of the client, which gets no answer (basic/patterns/cancellation). */
   cancel(reason: CancelReason): void {
     if (this.#isOver) return
     this.#close()
-    this.onCancel?.(reason)
+    this.cancelled(reason)
     this.#request.replies.end(undefined, { status: 200 })
-    this.onOver?.(undefined, this)
   }
 
   /** Ends the call from our side: the client gets an error, or the orderly end of its subscription. */
   abandon(reason: string, why: Fault): void {
     if (this.#isOver) return
     this.#close()
-    this.onCancel?.(reason)
+    this.cancelled(reason)
     this.#answer(this.method === LISTEN ? succeeded(EMPTY) : failed(why))
-    this.onOver?.(undefined, this)
   }
 
   #answer(outcome: Outcome): void {
     const { frame, status } = this.#encoded(outcome)
     const why = outcome.kind === 'fault' ? outcome.fault : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
-    const followUp = isListenEnd ? this.#cancelled() : undefined
+    const followUp = isListenEnd ? this.#cancelledNotice() : undefined
     this.#request.replies.end(frame, { status, ...overloadResponse(why), followUp, why })
   }
 
@@ -153,7 +139,7 @@ export class ModernInboundCall implements Call {
    * Encodes the message that follows the result of a subscription ended by us, on a pipe
    * (patterns/cancellation).
    */
-  #cancelled(): Buffer {
+  #cancelledNotice(): Buffer {
     return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
   }
 

@@ -190,10 +190,14 @@ export class ModernUplink {
   }
 
   async #discover(call: ModernInboundCall): Promise<void> {
-    this.#options.handler.answering?.(call)
+    const answered = this.#options.handler.answering?.(call) ?? call
     const welcome = await this.#options.handler.welcome(call.client)
     // Servers come and go, and no notification reports a stale answer.
-    call.end({ kind: 'result', result: writeDiscover(welcome, this.#options.extensions), hints: UNCACHED })
+    answered.end({
+      kind: 'result',
+      result: writeDiscover(welcome, this.#options.extensions),
+      hints: UNCACHED,
+    })
   }
 
   /**

@@ -1,7 +1,8 @@
 import { textMember } from '../../../kernel/json/text.js'
 import { shortName } from '../../../kernel/secrets/mask.js'
-import type { Call, Client } from '../../../model/links.js'
+import type { Client } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
+import type { CallRecord } from '../call-record.js'
 import { Durations, Slots } from './durations.js'
 
 /** Number of finished calls that are kept. */
@@ -48,7 +49,7 @@ interface ServerHistory {
  */
 export class CallHistory {
   /** Each call in a slot, which a later call reuses: no allocation or lookup per call. */
-  readonly #inFlight: (Call | undefined)[] = []
+  readonly #inFlight: (CallRecord | undefined)[] = []
   readonly #free: number[] = []
   /** Reused rows: allocating and keeping one per call would cost more than all counting. */
   readonly #recent: Row[] = []
@@ -64,7 +65,7 @@ export class CallHistory {
   #added = 0
   #begun = 0
 
-  began(call: Call): void {
+  began(call: CallRecord): void {
     this.#begun += 1
     call.number = this.#begun
     call.slot = this.#free.pop() ?? this.#inFlight.length
@@ -85,7 +86,7 @@ export class CallHistory {
     return this.#left.get(id)
   }
 
-  over(call: Call, outcome: Outcome | undefined, ms: number, nowMs: number): void {
+  over(call: CallRecord, outcome: Outcome | undefined, ms: number, nowMs: number): void {
     this.#leave(call)
     const { client, servedBy, ownName, method } = call
     const at = this.#n % RECENT
@@ -105,7 +106,7 @@ export class CallHistory {
   }
 
   /** In order of arrival. */
-  get inFlight(): readonly Call[] {
+  get inFlight(): readonly CallRecord[] {
     const calls = this.#inFlight.filter(call => call !== undefined)
     return calls.sort((a, b) => (a.number ?? 0) - (b.number ?? 0))
   }
@@ -183,7 +184,7 @@ export class CallHistory {
     if (method === 'tools/call' && name !== undefined) this.#toolOf(server, name).add(ms, endedMs, isError)
   }
 
-  #leave(call: Call): void {
+  #leave(call: CallRecord): void {
     const { slot } = call
     if (slot === undefined) return
     call.slot = undefined

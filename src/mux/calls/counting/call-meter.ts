@@ -4,10 +4,11 @@ import type { Meter, RefusalReason } from '../../../kernel/meter.js'
 import type { Histogram } from '../../../kernel/series.js'
 import { traceIdOf } from '../../../model/call-trace.js'
 import { OTHER } from '../../../model/failure.js'
-import type { Call, Client, Viewer } from '../../../model/links.js'
+import type { Client, Viewer } from '../../../model/links.js'
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
+import { type CallRecord, type ClientObserver, type Interceptor, NEXT } from '../call-record.js'
 import { CallCounters, Operations } from './call-counters.js'
 import { CallHistory } from './call-history.js'
 
@@ -40,7 +41,7 @@ interface OfServer {
 const createOfServer = (): OfServer => ({ requests: new Map(), methods: new Map(), tools: new Map() })
 
 /** Counts calls, sessions and questions. A call like the last one needs no lookup. */
-export class CallMeter {
+export class CallMeter implements ClientObserver {
   readonly #options: CallMeterOptions
   readonly #meter: Meter
   readonly #clock: Clock
@@ -72,10 +73,32 @@ export class CallMeter {
     return seconds && seconds * 1000
   }
 
-  /** Counts a finished client call; a property, so that no call allocates a closure. */
-  readonly over = (outcome: Outcome | undefined, call: Call): void => {
+  get interceptors(): readonly Interceptor[] {
+    return [
+      {
+        name: 'history',
+        stage: 'request',
+        run: record => {
+          this.history.began(record)
+          return NEXT
+        },
+      },
+      {
+        name: 'meter',
+        stage: 'settled',
+        seesAnswered: true,
+        run: (record, outcome) => {
+          this.over(outcome, record)
+          return NEXT
+        },
+      },
+    ]
+  }
+
+  /** Counts a finished client call. */
+  over(outcome: Outcome | undefined, call: CallRecord): void {
     const nowMs = this.#clock.nowMs()
-    const ms = nowMs - (call.beganMs ?? nowMs)
+    const ms = nowMs - call.beganMs
     const { method, servedBy } = call
     if (call.number !== undefined) this.history.over(call, outcome, ms, nowMs)
     if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
@@ -86,7 +109,7 @@ export class CallMeter {
   }
 
   /** Counts a finished request to a server; without an outcome, as cancelled. `call` is the client's. */
-  served(call: Call, server: string, outcome: Outcome | undefined, ms: number): void {
+  served(call: CallRecord, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     const { requests, sent, received } = this.#countersOf(call, server)
     requests.of(outcome).observe(ms / 1000, traceIdOf(call))
@@ -95,7 +118,7 @@ export class CallMeter {
   }
 
   /** Counts a wait of a call inside the proxy. */
-  held(call: Call, reason: 'start' | 'turn', ms: number): void {
+  held(call: CallRecord, reason: 'start' | 'turn', ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     this.waited(reason, ms)
   }
@@ -114,7 +137,7 @@ export class CallMeter {
   }
 
   /** Records a client that initializes, perhaps again. */
-  came(client: Client): void {
+  met(client: Client): void {
     if (client.serverRequests === 'pushed' && !this.#sessions.has(client))
       this.#sessions.set(client, this.#clock.nowMs())
   }
@@ -144,7 +167,7 @@ export class CallMeter {
     return known(this.#methods, name, () => new Operations('server', make))
   }
 
-  #countersOf(call: Call, server: string): CallCounters {
+  #countersOf(call: CallRecord, server: string): CallCounters {
     this.#refresh()
     const { method } = call
     const tool = method === 'tools/call' ? call.ownName : undefined
@@ -154,7 +177,7 @@ export class CallMeter {
     return this.#last
   }
 
-  #find(call: Call, server: string, tool: string | undefined): CallCounters {
+  #find(call: CallRecord, server: string, tool: string | undefined): CallCounters {
     const of = known(this.#servers, server, createOfServer)
     const { method } = call
     const { methods, tools } = of
@@ -179,7 +202,7 @@ export class CallMeter {
     })
   }
 
-  #isListed(call: Call, server: string, own: string): boolean {
+  #isListed(call: CallRecord, server: string, own: string): boolean {
     const exposed = call.named ?? nameIn(call.params)
     return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
   }

@@ -4,6 +4,7 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import type { Call, Viewer } from '../../../model/links.js'
 import type { Connection } from '../../../peers/connection.js'
+import type { CallRecord } from '../../calls/call-record.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'
 
 /** An earlier run of a call, lost while parked. */
@@ -36,9 +37,9 @@ export interface Parkable extends Viewer {
   readonly connection: Connection
   readonly method: string
   readonly params: JsonText | undefined
-  /** The party, as in `RoutedCall`. */
+  /** The party, as in `CallRecord`. */
   readonly party: number | undefined
-  retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined
+  retry(record: CallRecord, round: number, responses: JsonText | undefined): Fault | undefined
   isParkedSince(ms: number): boolean
   expire(): void
 }

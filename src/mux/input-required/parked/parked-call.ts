@@ -3,12 +3,13 @@ import type { Holding } from '../../../kernel/byte-account.js'
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import type { Call, CancelReason, Client, ServerRequest } from '../../../model/links.js'
+import { Cancellable } from '../../../model/cancellable.js'
+import type { CancelReason, Client, Release, ServerRequest } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
-import { whenCancelled } from '../../calls/call-events.js'
+import type { CallRecord, ClientSide } from '../../calls/call-record.js'
 import { canBeAsked } from '../../server-requests/client-capabilities.js'
 import { inputRequired, noInput } from '../questions.js'
 import { invalidState } from '../retry/request-states.js'
@@ -41,12 +42,11 @@ const RUNNING: State = { at: 'running' }
  *  parked ── deadline ──▶ over, cancelled at the server, then its questions answered
  *  running, collecting ── outcome, client cancels, or too many rounds ──▶ over
  */
-export class ParkedCall implements Call, Parkable {
+export class ParkedCall extends Cancellable implements ClientSide, Parkable {
   readonly connection: Connection
   readonly method: string
   readonly params: JsonText | undefined
   readonly wantsProgress: boolean
-  onCancel: ((reason: CancelReason) => void) | undefined
   party: number | undefined
   readonly #context: ParkedCallContext
   readonly #questions = new ParkedQuestions(() => this.#nothingToAsk())
@@ -54,14 +54,16 @@ export class ParkedCall implements Call, Parkable {
   readonly #history: AnswerHistory
   readonly #holding: Holding
   /** The client's open request; while parked, the last one. */
-  #upstream: Call
+  #upstream: CallRecord
+  #detach: Release | undefined
   #state: State = RUNNING
   #round: number
   #beat: Timer | undefined
   #lastMs = Number.POSITIVE_INFINITY
   #parkedMs = 0
 
-  constructor(call: Call, connection: Connection, context: ParkedCallContext, earlier?: EarlierRun) {
+  constructor(call: CallRecord, connection: Connection, context: ParkedCallContext, earlier?: EarlierRun) {
+    super()
     this.connection = connection
     this.method = call.method
     this.params = call.params
@@ -86,7 +88,7 @@ export class ParkedCall implements Call, Parkable {
     return this.#upstream.logLevel
   }
 
-  get trace(): Call['trace'] {
+  get trace(): ClientSide['trace'] {
     return this.#upstream.trace
   }
 
@@ -156,7 +158,7 @@ export class ParkedCall implements Call, Parkable {
   }
 
   /** Takes over a retry, whose state names `round`. Returns a Fault if it must fail; then nothing changed. */
-  retry(call: Call, round: number, responses: JsonText | undefined): Fault | undefined {
+  retry(call: CallRecord, round: number, responses: JsonText | undefined): Fault | undefined {
     const state = this.#state
     const isForeign = round > this.#round || round < 1
     if (isForeign || (state.at !== 'parked' && state.at !== 'finished')) {
@@ -164,8 +166,7 @@ export class ParkedCall implements Call, Parkable {
       return invalidState()
     }
     // The retry is counted and logged for the same server.
-    call.servedBy = this.#upstream.servedBy
-    call.ownName = this.#upstream.ownName
+    if (this.#upstream.owner !== undefined) call.routedTo(this.#upstream.owner)
     if (state.at === 'finished') {
       this.#close()
       this.#buffered.replay(call, this.#context)
@@ -192,7 +193,7 @@ export class ParkedCall implements Call, Parkable {
     else this.#close()
   }
 
-  #resume(call: Call, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
+  #resume(call: CallRecord, deadline: Timer, answers: ReadonlyMap<OpenQuestion, Answer>): void {
     deadline.cancel()
     this.#stopBeat()
     this.#context.onParked?.(this.#context.clock.nowMs() - this.#parkedMs)
@@ -273,7 +274,7 @@ export class ParkedCall implements Call, Parkable {
   /** Cancels the call before any answer, so that the server does not continue in vain. */
   #abandon(reason: CancelReason): void {
     const questions = this.#close()
-    this.onCancel?.(reason)
+    this.cancelled(reason)
     answerAll(questions)
   }
 
@@ -313,11 +314,11 @@ export class ParkedCall implements Call, Parkable {
     return this.#state.at === 'running' || this.#state.at === 'collecting'
   }
 
-  #attach(call: Call): void {
+  #attach(call: CallRecord): void {
+    this.#detach?.()
     this.#upstream = call
-    call.servedBy = this.connection.server.name
-    whenCancelled(call, reason => {
-      if (call === this.#upstream && this.#isAttached) this.#abandon(reason)
+    this.#detach = call.onCancelled(reason => {
+      if (this.#isAttached) this.#abandon(reason)
     })
   }
 }

@@ -10,11 +10,11 @@ import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
 import type { Call, Client, Viewer } from '../../../model/links.js'
-import { canAnswerQuestions } from '../../../model/peer.js'
 import type { Connection } from '../../../peers/connection.js'
+import type { CallRecord } from '../../calls/call-record.js'
 import { partyOf } from '../../calls/party-list.js'
 import type { LogLevels } from '../../notifications/log-levels.js'
-import { invalidState, mayNeedInput, type RequestStates } from '../retry/request-states.js'
+import { invalidState, type RequestStates } from '../retry/request-states.js'
 import type { SealedState } from '../retry/sealed-state.js'
 import { ParkedCall } from './parked-call.js'
 import {
@@ -97,7 +97,7 @@ export class ParkedCalls implements ParkedCallContext {
   }
 
   /** Wraps a client's request so that it can be parked. */
-  adopt(call: Call, connection: Connection, party?: number, earlier?: EarlierRun): ParkedCall {
+  adopt(call: CallRecord, connection: Connection, party?: number, earlier?: EarlierRun): ParkedCall {
     const parked = new ParkedCall(call, connection, this, earlier)
     parked.party = party
     return parked
@@ -108,7 +108,7 @@ export class ParkedCalls implements ParkedCallContext {
    * parked.
    */
   retry(
-    call: Call,
+    call: CallRecord,
     state: { readonly parkId: string; readonly round: number },
     responses: JsonText | undefined,
   ): 'taken' | 'gone' | Fault {
@@ -223,10 +223,6 @@ export class ParkedCalls implements ParkedCallContext {
     countDown(this.#onConnection, place.connection)
   }
 }
-
-/** Returns whether the call's client supports server requests in results, for this method. */
-export const mayBeParked = ({ client, method }: Call): boolean =>
-  client.serverRequests === 'returned' && canAnswerQuestions(client.capabilities) && mayNeedInput(method)
 
 const countDown = <K>(counts: Map<K, number>, key: K): void => {
   const left = (counts.get(key) ?? 1) - 1

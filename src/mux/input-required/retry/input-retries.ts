@@ -11,29 +11,32 @@ import {
   withMember,
   withoutMember,
 } from '../../../kernel/json/text.js'
+import type { CallTrace } from '../../../model/call-trace.js'
 import type { Call } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
+import { canAnswerQuestions } from '../../../model/peer.js'
 import type { Connection } from '../../../peers/connection.js'
+import {
+  type CallRecord,
+  type Interceptor,
+  NEXT,
+  type RoutedRecord,
+  TAKEN,
+  type Verdict,
+} from '../../calls/call-record.js'
 import type { DeferredRoots } from '../../server-requests/deferred-roots.js'
 import type { EarlierRun } from '../parked/parked-call-context.js'
 import type { ParkedCalls } from '../parked/parked-calls.js'
 import { bareAnswer, isAnswer, noInput } from '../questions.js'
 import type { UrlElicitations } from '../url-elicitations.js'
-import { invalidState, mayNeedInput, type RequestStates } from './request-states.js'
-import type { History, SealedState, StateOf } from './sealed-state.js'
+import { ASKABLE, invalidState, mayNeedInput, type RequestStates } from './request-states.js'
+import type { History, Retry, StateOf } from './sealed-state.js'
 
 /** Maximum time that a call waits for its user's visit to a page; then its server decides. */
 const VISIT_WAIT_MS = 30_000
 const KEYS = ['inputResponses', 'requestState'] as const
 const QUOTED = KEYS.map(key => `"${key}"`)
 const KEY_SET: ReadonlySet<string> = new Set(KEYS)
-
-/** A retried request with the answers to questions (2026-07-28, basic/patterns/mrtr). */
-export interface Retry {
-  /** Undefined if the client sent answers without a state. */
-  readonly state: SealedState | undefined
-  readonly responses: JsonText | undefined
-}
 
 /** The params and handling of a retry at its server. */
 export interface Resumed {
@@ -58,8 +61,39 @@ export class InputRetries {
     this.#context = context
   }
 
+  /** Reads the answers that a request carries, and hands them to a parked call that waits for them. */
+  get received(): Interceptor {
+    const run: Interceptor['run'] = record => {
+      record.retry = this.read(record)
+      return record.retry !== undefined && this.isTaken(record, record.retry) ? TAKEN : NEXT
+    }
+    return { name: 'retries', stage: 'request', clients: 'returned', methods: ASKABLE, run }
+  }
+
+  /** Prepares other retries for their server, and lets calls be parked. */
+  get parking(): Interceptor {
+    const run = (record: RoutedRecord): Verdict => {
+      const { retry, client, connection } = record
+      const resumed = retry === undefined ? undefined : this.resume(record, retry, connection)
+      if (resumed !== undefined && 'kind' in resumed) return resumed
+      if (resumed !== undefined) record.sentParams = resumed.params
+      if (retry !== undefined) record.party = this.#context.parkedCalls.partyOf(client, retry)
+      record.visit = resumed?.after
+      if (canAnswerQuestions(client.capabilities))
+        record.front = this.#context.parkedCalls.adopt(record, connection, record.party, resumed?.earlier)
+      return NEXT
+    }
+    return { name: 'parking', stage: 'routed', clients: 'returned', methods: ASKABLE, run }
+  }
+
+  /** Waits for the user's visit to a page. */
+  get visits(): Interceptor {
+    const run: Interceptor['run'] = ({ visit }) => visit?.then(() => NEXT) ?? NEXT
+    return { name: 'visits', stage: 'sending', clients: 'returned', methods: ASKABLE, run }
+  }
+
   /** Reads the answers and the state of a request, if any. Throws a Fault for a foreign state. */
-  read(call: Call): Retry | undefined {
+  read(call: Call & { readonly trace?: CallTrace | undefined }): Retry | undefined {
     const { params, named, client, method } = call
     if (client.serverRequests !== 'returned' || params === undefined || !mayNeedInput(method))
       return undefined
@@ -74,7 +108,7 @@ export class InputRetries {
   }
 
   /** Hands a retry to its parked call, if there is one. After a Fault the call stays parked. */
-  isTaken(call: Call, { state, responses }: Retry): boolean {
+  isTaken(call: CallRecord, { state, responses }: Retry): boolean {
     if (state?.kind !== 'park') return false
     const was = this.#context.parkedCalls.retry(call, state, responses)
     if (was instanceof Fault) throw was

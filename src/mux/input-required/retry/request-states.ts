@@ -4,6 +4,7 @@ import { Fault } from '../../../kernel/faults.js'
 import { randomId } from '../../../kernel/ids.js'
 import { canonicalJson } from '../../../kernel/json/canonical.js'
 import { type JsonText, rawText, withoutMembers } from '../../../kernel/json/text.js'
+import type { CallTrace } from '../../../model/call-trace.js'
 import type { Call } from '../../../model/links.js'
 import type { SealedFacts, SealedState, Sealer } from './sealed-state.js'
 
@@ -17,6 +18,9 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
 /** Longer texts are compared byte by byte: canonicalizing them would block the event loop. */
 const SPELT_BYTES = 256 * 1024
 const NOTHING = rawText('{}')
+
+/** The requests that may be answered with questions. */
+export const ASKABLE: readonly string[] = Object.keys(SUBJECTS)
 
 export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS, method)
 
@@ -49,7 +53,8 @@ const sha256 = (...parts: readonly (string | Buffer)[]): string => {
 /** The same message for every cause, so that existing states cannot be guessed (basic/patterns/mrtr). */
 export const invalidState = (): Fault => new Fault('invalid-params', 'Invalid or expired requestState')
 
-type Bound = Pick<Call, 'method' | 'params' | 'trace'> & {
+type Bound = Pick<Call, 'method' | 'params'> & {
+  readonly trace?: CallTrace | undefined
   readonly client: Pick<Call['client'], 'principal'>
 }
 

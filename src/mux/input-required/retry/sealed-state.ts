@@ -304,3 +304,10 @@ const stringsOf = (texts: readonly JsonText[]): string[] => texts.flatMap(text =
 
 const numberOf = (text: JsonText | undefined): number | undefined =>
   text !== undefined && kindOf(text) === 'number' ? Number(valueOf(text)) : undefined
+
+/** A retried request with the answers to questions (2026-07-28, basic/patterns/mrtr). */
+export interface Retry {
+  /** Undefined if the client sent answers without a state. */
+  readonly state: SealedState | undefined
+  readonly responses: JsonText | undefined
+}

@@ -605,26 +605,32 @@ t.test('a client has at most the allowed number of requests in flight', async t 
   uplink.close('done')
 })
 
-t.test('an observer is notified once of the end of each call', async t => {
-  const { uplink, handler, say, open } = start()
-  await open()
-  const over: unknown[] = []
-  for (const id of [1, 2, 3]) {
-    say({ id, method: 'tools/call', params: { name: 'x' } })
-    const call = handler.calls.at(-1)
-    if (call !== undefined) call.onOver = outcome => over.push([id, outcome?.kind])
-  }
-  handler.calls[0]?.end(succeeded(textOf({})))
-  handler.calls[0]?.end(succeeded(textOf({})))
-  say({ method: 'notifications/cancelled', params: { requestId: 2 } })
-  handler.calls[1]?.end(succeeded(textOf({})))
-  uplink.close('it is over')
-  t.same(over, [
-    [1, 'result'],
-    [2, undefined],
-    [3, undefined],
-  ])
-})
+t.test(
+  'the listeners of a cancelled call hear of it once, the latest first, unless they were released',
+  async t => {
+    const { uplink, handler, say, open } = start()
+    await open()
+    const heard: unknown[] = []
+    for (const id of [1, 2, 3]) {
+      say({ id, method: 'tools/call', params: { name: 'x' } })
+      const call = handler.calls.at(-1)
+      call?.onCancelled(reason => heard.push([id, 'first', reason]))
+      const release = call?.onCancelled(() => heard.push([id, 'released']))
+      call?.onCancelled(reason => heard.push([id, 'last', reason]))
+      release?.()
+    }
+    handler.calls[0]?.end(succeeded(textOf({})))
+    say({ method: 'notifications/cancelled', params: { requestId: 2, reason: 'user' } })
+    handler.calls[1]?.end(succeeded(textOf({})))
+    uplink.close('it is over')
+    t.same(heard, [
+      [2, 'last', 'user'],
+      [2, 'first', 'user'],
+      [3, 'last', 'it is over'],
+      [3, 'first', 'it is over'],
+    ])
+  },
+)
 
 t.test('messages kept before the answer to initialize are counted', async t => {
   const bounds = boundsOf({ inbound: 100_000 })

@@ -54,7 +54,7 @@ const start = (
       overs += 1
     },
   })
-  call.onCancel = reason => cancels.push(reason)
+  call.onCancelled(reason => cancels.push(reason))
   return { call, client, said, endings, cancels, overs: () => overs }
 }
 
@@ -203,16 +203,13 @@ t.test('a request to listen that is refused never was one that could be cancelle
   t.match(endings, [{ status: 200, followUp: undefined }])
 })
 
-t.test('an observer learns how a request ended, or that the client no longer waited', async t => {
+t.test('only a call without an answer can be cancelled, and only once', async t => {
   const [answered, cancelled, abandoned] = ['1', '2', '3'].map(id => start('tools/call', { id }))
-  const ends: unknown[] = []
-  for (const one of [answered, cancelled, abandoned])
-    if (one !== undefined) one.call.onOver = outcome => ends.push(outcome?.kind)
   answered?.call.end(EMPTY)
-  cancelled?.call.cancel('user')
-  abandoned?.call.abandon('over', new Fault('disconnected', 'over'))
-  for (const one of [answered, cancelled, abandoned]) one?.call.end(EMPTY)
-  t.same(ends, ['result', undefined, undefined])
+  for (const one of [answered, cancelled]) one?.call.cancel('user')
+  for (const one of [answered, cancelled, abandoned])
+    one?.call.abandon('over', new Fault('disconnected', 'over'))
+  t.same([answered?.cancels, cancelled?.cancels, abandoned?.cancels], [[], ['user'], ['over']])
 })
 
 t.test('an answer that cannot be encoded is an error, so that no client waits for it', async t => {

@@ -5,13 +5,12 @@ import { succeeded } from '../../../../src/model/outcome.js'
 import { CallHistory } from '../../../../src/mux/calls/counting/call-history.js'
 import { Durations, Slots } from '../../../../src/mux/calls/counting/durations.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
+import { recordOf } from '../../../support/proxy/records.js'
 
 const OK = succeeded(rawText('{}'))
 
 const callOf = (tool: string) =>
-  Object.assign(new FakeCall({ id: 1 } as FakeClient, 'tools/call', {}, false), {
-    ...{ servedBy: 'a', ownName: tool },
-  })
+  recordOf(new FakeCall({ id: 1 } as FakeClient, 'tools/call', {}, false), { servedBy: 'a', ownName: tool })
 
 t.test('quantiles cover the last durations', async t => {
   const durations = new Durations()

@@ -2,12 +2,13 @@ import t from 'tap'
 import { Fault } from '../../../../src/kernel/faults.js'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import { Histogram } from '../../../../src/kernel/series.js'
-import type { Call } from '../../../../src/model/links.js'
 import { failed, type Outcome, succeeded } from '../../../../src/model/outcome.js'
+import type { CallRecord } from '../../../../src/mux/calls/call-record.js'
 import { CallMeter } from '../../../../src/mux/calls/counting/call-meter.js'
 import { Metrics } from '../../../../src/telemetry/metrics/registry.js'
 import { FakeCall, type FakeClient } from '../../../support/client/fake-client.js'
 import { FakeClock } from '../../../support/fake-clock.js'
+import { recordOf } from '../../../support/proxy/records.js'
 
 const OK = succeeded(textOf({}))
 const BAD: Outcome = { kind: 'result', result: textOf({}), isError: true }
@@ -21,12 +22,9 @@ const setUp = ({ series = 2000, ...options }: { series?: number; hasToolHistogra
     ...{ meter, clock, hasToolHistograms: false, ...options },
     isListed: (_viewer, exposed, server, own) => exposed === `${server}__${own}` && listed.has(own),
   })
-  const call = (method = 'tools/call', params: object = { name: 'a__echo' }): Call => {
-    const made: Call = new FakeCall({} as FakeClient, method, params, false)
-    made.beganMs = clock.nowMs()
-    return made
-  }
-  const atServer = (own = 'echo'): Call => {
+  const call = (method = 'tools/call', params: object = { name: 'a__echo' }): CallRecord =>
+    recordOf(new FakeCall({} as FakeClient, method, params, false), { beganMs: clock.nowMs() })
+  const atServer = (own = 'echo'): CallRecord => {
     const made = call('tools/call', { name: `a__${own}` })
     made.servedBy = 'a'
     made.ownName = own
@@ -96,7 +94,7 @@ t.test('names that clients make up add no series', async t => {
 
 t.test('the name of each of the last calls is known, although many share a counter', async t => {
   const { calls, call, atServer } = setUp()
-  const over = (one: Call, outcome: Outcome | undefined) => {
+  const over = (one: CallRecord, outcome: Outcome | undefined) => {
     calls.history.began(one)
     calls.over(outcome, one)
   }
@@ -149,7 +147,7 @@ t.test('a session is counted when it ends', async t => {
   const { clock, calls, counts, meter } = setUp()
   const about = { serverRequests: 'pushed', revision: '2025-11-25', via: 'http', info: textOf({}) } as const
   const client = about as unknown as FakeClient
-  calls.came(client)
+  calls.met(client)
   clock.advance(90_000)
   calls.left(client)
   calls.left(client)

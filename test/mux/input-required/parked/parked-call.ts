@@ -2,9 +2,11 @@ import t from 'tap'
 import { textOf } from '../../../../src/kernel/json/text.js'
 import type { CallSink, Downlink } from '../../../../src/model/links.js'
 import { succeeded } from '../../../../src/model/outcome.js'
-import { InFlightCall, type RoutedCall } from '../../../../src/mux/calls/in-flight-call.js'
+import type { RoutedRecord } from '../../../../src/mux/calls/call-record.js'
+import { InFlightCall } from '../../../../src/mux/calls/in-flight-call.js'
 import type { Connection } from '../../../../src/peers/connection.js'
 import { LegacyAsk, ModernCall, Parking } from '../../../support/proxy/parking.js'
+import { recordOf } from '../../../support/proxy/records.js'
 
 const ACCEPT = { action: 'accept' }
 
@@ -27,21 +29,11 @@ const running = () => {
     served: () => undefined,
   } as unknown as Connection
   const { park } = parking.begin(call, connection)
-  const routed: RoutedCall = {
-    request: call,
-    call: park,
-    connection,
-    party: 1,
-    exposed: 'x',
-    own: 'x',
-    path: ['name'],
-    params: undefined,
-    isRetry: false,
+  const record = Object.assign(recordOf(call, { ownName: 'x' }), {
+    ...{ front: park, connection, party: 1, exposed: 'x', path: ['name'] },
     totalAtMs: parking.clock.nowMs() + timeouts.totalMs,
-    progress: Number.NEGATIVE_INFINITY,
-    earlier: undefined,
-  }
-  const live = new InFlightCall(routed, link, {
+  }) as RoutedRecord
+  const live = new InFlightCall(record, link, {
     nowMs: () => parking.clock.nowMs(),
     run: sink => link.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
     firstCalled: () => undefined,

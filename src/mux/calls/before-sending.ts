@@ -1,0 +1,58 @@
+import type { Catalog } from '../../catalog/catalog.js'
+import type { Clock } from '../../kernel/async/clock.js'
+import { within } from '../../kernel/async/deadline.js'
+import { canAnswerQuestions } from '../../model/peer.js'
+import type { ServerLevels } from '../notifications/log-levels.js'
+import { type Interceptor, NEXT, type RoutedRecord, type Verdict } from './call-record.js'
+import type { ClientTurns } from './client-turns.js'
+
+/** Maximum time that a call waits for the proxy's own requests, which its questions could belong to. */
+const OWN_REQUESTS_MS = 1000
+
+type Wait = Promise<unknown> | undefined
+
+/** Lets a call continue after a wait, if there is one. */
+const after = (wait: Wait): Verdict | Promise<Verdict> => wait?.then(() => NEXT) ?? NEXT
+
+/** Returns whether the server may ask the client of a call without naming the call. */
+const mayAsk = ({ connection: { link }, client }: RoutedRecord): boolean =>
+  link?.serverRequests === 'pushed' && canAnswerQuestions(client.capabilities)
+
+/** Serializes the calls at servers with `serialize`. */
+export const clientTurns = (turns: ClientTurns): Interceptor => ({
+  name: 'turns',
+  stage: 'sending',
+  run: (record: RoutedRecord) =>
+    record.connection.server.serialize && mayAsk(record) ? after(turns.turn(record)) : NEXT,
+})
+
+/** Raises the server's log level to that of a request. */
+export const requestLogLevels = (servers: Pick<ServerLevels, 'prepare'>): Interceptor => ({
+  name: 'log levels',
+  stage: 'sending',
+  clients: 'returned',
+  run: (record: RoutedRecord) => after(servers.prepare(record.connection, record)),
+})
+
+/** Waits for requests of the proxy that would leave the owner of a question unknown. */
+export const ownRequestsFirst = (clock: Clock): Interceptor => ({
+  name: 'own requests',
+  stage: 'sending',
+  run: (record: RoutedRecord) => {
+    const { onlyClient, ownRequests } = record.connection
+    const own = onlyClient === undefined && mayAsk(record) ? ownRequests.noneUnowned() : undefined
+    return after(own && within(own, { clock, ms: OWN_REQUESTS_MS }))
+  },
+})
+
+/** Reads the tool list, which shows whether a tool must be called as a task. */
+export const knownTaskSupport = (catalog: Pick<Catalog, 'find' | 'readOnce'>): Interceptor => ({
+  name: 'task support',
+  stage: 'sending',
+  methods: ['tools/call'],
+  run: (record: RoutedRecord) => {
+    const mayNeedTask = record.connection.link?.facts.capabilities.tasks === true
+    if (!mayNeedTask || catalog.find(record, 'tools', record.exposed) !== undefined) return NEXT
+    return after(catalog.readOnce(record, 'tools'))
+  },
+})

@@ -1,0 +1,235 @@
+import type { Owned } from '../../catalog/owners.js'
+import type { Caller } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { CallTrace } from '../../model/call-trace.js'
+import type { Arrival, Call, Client, OnCancelled, Release, ServerRequestMode } from '../../model/links.js'
+import type { McpLogLevel } from '../../model/log-level.js'
+import { failed, type Outcome } from '../../model/outcome.js'
+import type { Progress } from '../../model/progress.js'
+import type { Connection } from '../../peers/connection.js'
+import type { Retry } from '../input-required/retry/sealed-state.js'
+import type { DepartedCall } from './departed-calls.js'
+import type { EarlierTry } from './earlier-try.js'
+
+const NONE: readonly string[] = []
+
+/** The interceptor has nothing more to do with the call: it continues. */
+export const NEXT = 'next'
+/** Another part of the proxy ends the call: for example the parked call that a retry belongs to. */
+export const TAKEN = 'taken'
+
+export type Verdict = typeof NEXT | typeof TAKEN | Outcome
+
+/**
+ * The stages of a call.
+ *
+ * - `request`: its client is known, nothing was looked up.
+ * - `routed`: its server and the server's own name of the item are known.
+ * - `sending`: the connection is open.
+ * - `settled`: its outcome is known, or undefined because the client has cancelled the call.
+ */
+export type Stage = 'request' | 'routed' | 'sending' | 'settled'
+
+/** A feature on the path of calls. */
+export interface Interceptor {
+  readonly name: string
+  readonly stage: Stage
+  /** The methods of its calls; undefined: all. */
+  readonly methods?: readonly string[] | undefined
+  /** The mode of its clients; undefined: all clients. */
+  readonly clients?: ServerRequestMode | undefined
+  /** True if it also sees requests that the uplink answers itself, such as `ping`. */
+  readonly seesAnswered?: boolean
+  /**
+   * Lets the call continue, or ends it with an outcome; in stage `settled`, the outcome replaces the previous
+   * one. May throw a Fault, which is an outcome too.
+   */
+  run(record: CallRecord, outcome: Outcome | undefined): Verdict | Promise<Verdict>
+}
+
+/** A feature that follows the clients. */
+export interface ClientObserver {
+  /** Called before a client is welcomed, perhaps again. */
+  met(client: Client): void
+  left(client: Client): void
+}
+
+export type Chain = readonly Interceptor[]
+export type Chains = Readonly<Record<Stage, Chain>>
+
+/** The place of a call at a server that serves one party at a time. */
+export interface Turn {
+  /** Gives up the place. */
+  leave(): void
+  /** Keeps the place of a cancelled call until its server is done with it. */
+  depart(departed: DepartedCall): void
+}
+
+/** The client side of a call at a server: its record, or a parked call that outlives the client's request. */
+export interface ClientSide extends Call {
+  readonly trace: CallTrace | undefined
+}
+
+/** A call from the stage `routed` on; `connection` is set by the interceptor of that name. */
+export interface RoutedRecord extends CallRecord {
+  readonly owner: Owned
+  readonly servedBy: string
+  readonly ownName: string
+  connection: Connection
+}
+
+/** The proxy's data about one call: created when it arrives, and completed on its way. */
+export class CallRecord implements ClientSide {
+  readonly call: Call
+  readonly chains: Chains
+  readonly client: Client
+  readonly caller: Caller
+  readonly method: string
+  readonly wantsProgress: boolean
+  readonly logLevel: McpLogLevel | undefined
+  /** The time of its arrival, from which all its durations are measured. */
+  readonly beganMs: number
+  /** The client's params; for a call through a search tool, those of the tool that it calls. */
+  params: JsonText | undefined
+  /** The `name` in `params`, if they are known to hold only `name` and `arguments`. */
+  named: string | undefined
+
+  // ── set by interceptors ──
+
+  /** The number of the call, from 1, for logs; and its index among those in flight. */
+  number: number | undefined
+  slot: number | undefined
+  /** Undefined if the call is not traced. */
+  trace: CallTrace | undefined
+  /** The answers that the client repeats its request with. */
+  retry: Retry | undefined
+  /** Resolves when the user has visited the page that the retry depends on. */
+  visit: Promise<void> | undefined
+  /** The turn of the call at a server that serves one client at a time. */
+  turn: Turn | undefined
+
+  // ── from the stage `routed` on ──
+
+  owner: Owned | undefined
+  /** The name of its server. */
+  servedBy: string | undefined
+  /** The server's own name of the requested item. */
+  ownName: string | undefined
+  /** The name as the client wrote it, and its path in the params. */
+  exposed = ''
+  path = NONE
+  connection: Connection | undefined
+  /**
+   * The owner of the call: equal for all calls of a session. Clients without sessions may be several users
+   * each.
+   */
+  party = 0
+  /** The params for the server, still under the client's name. */
+  sentParams: JsonText | undefined
+  front: ClientSide = this
+  totalAtMs = Number.POSITIVE_INFINITY
+  /** The last progress value: values must increase. */
+  progressed = Number.NEGATIVE_INFINITY
+  earlier: EarlierTry | undefined
+
+  // ── once sent ──
+
+  sentMs: number | undefined
+  /** The time spent at servers or waiting; set where calls are counted. */
+  awayMs: number | undefined
+  #isOver = false
+
+  constructor(call: Call, chains: Chains, beganMs: number) {
+    this.call = call
+    this.chains = chains
+    this.client = call.client
+    this.caller = call.caller
+    this.method = call.method
+    this.wantsProgress = call.wantsProgress
+    this.logLevel = call.logLevel
+    this.beganMs = beganMs
+    this.params = call.params
+    this.named = call.named
+    // The first listener is called last: after the request was cancelled at its server.
+    call.onCancelled(() => this.#settle(undefined))
+  }
+
+  get id(): JsonText | undefined {
+    return this.call.id
+  }
+
+  get arrival(): Arrival | undefined {
+    return this.call.arrival
+  }
+
+  /** True if the call has an outcome, or its client no longer waits for one. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** True if the client no longer waits for the call, and no parked call waits instead. */
+  get isGone(): boolean {
+    return this.#isOver && this.front === this
+  }
+
+  /** Records the owner of the requested item. */
+  routedTo(owner: Owned): void {
+    this.owner = owner
+    this.servedBy = owner.server.name
+    this.ownName = owner.own
+    this.call.routed?.()
+  }
+
+  progress(progress: Progress): void {
+    this.call.progress(progress)
+  }
+
+  notify(method: string, params: JsonText | undefined): void {
+    this.call.notify(method, params)
+  }
+
+  onCancelled(listener: OnCancelled): Release {
+    return this.call.onCancelled(listener)
+  }
+
+  end(outcome: Outcome): void {
+    this.#settle(outcome)
+  }
+
+  #settle(outcome: Outcome | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#settleFrom(0, outcome)
+  }
+
+  /** Passes the outcome through the interceptors. Synchronous unless one of them returns a promise. */
+  #settleFrom(first: number, outcome: Outcome | undefined): void {
+    const { settled } = this.chains
+    let last = outcome
+    for (let at = first; at < settled.length; at += 1) {
+      const verdict = this.#settleAt(settled[at], last)
+      if (verdict instanceof Promise) {
+        const before = last
+        void verdict.then(known => this.#settleFrom(at + 1, outcomeAfter(known, before)))
+        return
+      }
+      last = outcomeAfter(verdict, last)
+    }
+  }
+
+  /** Returns the verdict of an interceptor; a failed one replaces the outcome. */
+  #settleAt(interceptor: Interceptor | undefined, outcome: Outcome | undefined): Verdict | Promise<Verdict> {
+    try {
+      const verdict = interceptor?.run(this, outcome) ?? NEXT
+      return verdict instanceof Promise ? verdict.catch(failedWith) : verdict
+    } catch (thrown) {
+      return failedWith(thrown)
+    }
+  }
+}
+
+const failedWith = (thrown: unknown): Verdict => failed(Fault.from(thrown))
+
+const outcomeAfter = (verdict: Verdict, outcome: Outcome | undefined): Outcome | undefined =>
+  verdict === NEXT || verdict === TAKEN ? outcome : verdict
