@@ -1,8 +1,13 @@
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { within } from '../kernel/async/deadline.js'
+import { Deferred } from '../kernel/async/deferred.js'
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Logger } from '../kernel/logger.js'
-import type { AdoptedSession, SessionDirectory, SessionHost, SessionRecord } from '../rpc/directory.js'
+import type { Adopt, SessionDirectory, SessionHost } from '../rpc/adopted-session.js'
+import type { HttpResponder } from '../wire/http.js'
+import { type KeptSession, PublishedSession, type Publisher } from './adoption/adopted-session.js'
+import { DeferredResponder } from './adoption/deferred-responder.js'
+import type { SessionRecord } from './adoption/session-state.js'
 import { type ClusterStore, NOBODY, type StoredSession } from './engine/store.js'
 import type { KeyRing } from './key-ring.js'
 import type { ClusterMembers } from './members.js'
@@ -42,6 +47,11 @@ interface Own {
   writtenMs: number | undefined
 }
 
+interface Claimed {
+  readonly id: string
+  readonly caller: Caller
+}
+
 /** Location of a session; `unsure` if it is unknown at the moment. */
 export type Whereabouts =
   | { readonly is: 'here' }
@@ -50,7 +60,7 @@ export type Whereabouts =
   | { readonly is: 'unsure' }
 
 /** Publishes the sessions of this replica and takes over sessions of dead ones. */
-export class Directory implements SessionDirectory {
+export class Directory implements SessionDirectory, Publisher {
   readonly #options: DirectoryOptions
   /** By sid. */
   readonly #own = new Map<string, Own>()
@@ -82,8 +92,17 @@ export class Directory implements SessionDirectory {
     this.#host = host
   }
 
-  sessionsElsewhere(principal: Principal): Promise<number> {
-    return this.#counts.elsewhere(principal)
+  readonly adopt: Adopt = session => new PublishedSession(session, this, this.#options.clock)
+
+  begin(
+    principal: Principal,
+    responder: HttpResponder,
+    begin: Parameters<SessionDirectory['begin']>[2],
+  ): void {
+    void this.#counts.elsewhere(principal).then(elsewhere => {
+      const begun = new Deferred<void>()
+      void begin(new DeferredResponder(responder, begun.promise), elsewhere).then(() => begun.resolve())
+    })
   }
 
   newId({ principal, revision, capabilities }: Parameters<SessionDirectory['newId']>[0]): string {
@@ -164,11 +183,7 @@ export class Directory implements SessionDirectory {
     return await this.#claim({ id, sid, caller })
   }
 
-  async #claim({
-    id,
-    sid,
-    caller,
-  }: Pick<AdoptedSession, 'id' | 'caller'> & { sid: string }): Promise<Whereabouts> {
+  async #claim({ id, sid, caller }: Claimed & { readonly sid: string }): Promise<Whereabouts> {
     const { store, members, ring } = this.#options
     const claim = await store.claim(sid, members.id, this.#ttlMs)
     if (claim.is === 'alive') return { is: 'at', owner: claim.owner }
@@ -176,7 +191,7 @@ export class Directory implements SessionDirectory {
     const record = openRecord(ring, sid, claim.sealed)
     return record === undefined
       ? { is: 'unsure' }
-      : this.#adopt({ id, record, epoch: claim.epoch, caller }, 'record')
+      : this.#adopt({ id, record, epoch: claim.epoch }, caller, 'record')
   }
 
   /** Restores a session that the engine lost, unless it ended; the first replica to write it wins. */
@@ -190,7 +205,7 @@ export class Directory implements SessionDirectory {
     const record = rebuiltRecord(facts, { principal, view })
     const session = { owner: members.id, epoch: 1, sealed: sealRecord(ring, sid, record) }
     if (await store.write(sid, session, this.#ttlMs))
-      return this.#adopt({ id, record, epoch: 1, caller }, 'rebuilt')
+      return this.#adopt({ id, record, epoch: 1 }, caller, 'rebuilt')
     this.adoptions.raced += 1
     return this.#placeOf(await store.read(sid))
   }
@@ -201,11 +216,15 @@ export class Directory implements SessionDirectory {
   }
 
   /** Resumes a session here after the engine confirmed the ownership. */
-  #adopt(adopted: AdoptedSession, by: 'record' | 'rebuilt'): Whereabouts {
-    const { members, log } = this.#options
+  #adopt(kept: KeptSession, caller: Caller, by: 'record' | 'rebuilt'): Whereabouts {
+    const { members, clock, log } = this.#options
     // If the process was suspended since, the session may be lost again.
     if (!members.isSure) return { is: 'unsure' }
-    this.#host?.restore(adopted)
+    this.#host?.restore({
+      id: kept.id,
+      caller,
+      adopt: session => new PublishedSession(session, this, clock, kept),
+    })
     log.info({ sessions: this.#own.size }, 'took over a session of a dead replica')
     this.adoptions[by] += 1
     return { is: 'here' }

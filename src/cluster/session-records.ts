@@ -2,7 +2,7 @@ import type { Principal } from '../kernel/caller.js'
 import { type JsonText, readJson, textOf } from '../kernel/json/text.js'
 import type { ClientCapabilities } from '../model/peer.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../model/revision.js'
-import type { SessionRecord } from '../rpc/directory.js'
+import type { SessionRecord } from './adoption/session-state.js'
 import type { KeyRing } from './key-ring.js'
 
 /** New members keep the version. Replicas skip records with a higher version. */

@@ -1,7 +1,7 @@
 import type { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
-import { FINAL_EVENT_ID, replicaLost } from '../../rpc/directory.js'
+import { FINAL_EVENT_ID, replicaLost } from '../../rpc/adopted-session.js'
 import { refuseRequest } from '../../rpc/http/errors.js'
 import { classifyWithin } from '../../wire/classify.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'

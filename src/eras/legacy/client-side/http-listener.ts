@@ -1,4 +1,3 @@
-import { Deferred } from '../../../kernel/async/deferred.js'
 import type { RenewCaller } from '../../../kernel/caller.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
@@ -7,18 +6,16 @@ import { insufficientScope } from '../../../model/access.js'
 import { canAnswerQuestions } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
-import type { AdoptedSession, SessionHost } from '../../../rpc/directory.js'
+import type { OrphanedSession, SessionHost } from '../../../rpc/adopted-session.js'
 import type { ListenerOptions } from '../../../rpc/host.js'
 import { overloadResponse, refuseForScopes, refuseRequest, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
-import type { AcceptedTypes, HttpExchange } from '../../../wire/http.js'
+import type { AcceptedTypes, HttpExchange, HttpResponder } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
-import { DeferredResponder } from './deferred-responder.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
-import { replayState } from './session-state.js'
 
 /** A longer `Mcp-Session-Id` or `Last-Event-ID` cannot be ours. */
 const HANDLE_CHARS = 256
@@ -36,7 +33,7 @@ export class LegacyHttpListener implements SessionHost {
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#sessions = new HttpSessions(options.clock, this.#bounds, options.directory)
+    this.#sessions = new HttpSessions(options.clock, this.#bounds)
     this.#shared = { live: new LinkedList(), kept: this.#sessions.kept }
     options.directory?.host(this)
   }
@@ -51,11 +48,10 @@ export class LegacyHttpListener implements SessionHost {
   }
 
   /** Takes over a session from another replica. */
-  restore(adopted: AdoptedSession): void {
-    const { id, record, caller } = adopted
+  restore({ id, caller, adopt }: OrphanedSession): void {
     if (this.#sessions.has(id)) return
-    const session = new HttpSession(caller, this.#shared, this.#options, adopted)
-    replayState(session, record)
+    const session = new HttpSession(caller, this.#shared, this.#options, adopt)
+    session.adopted?.replay()
     if (session.uplink.isKnown) void this.#add(session)
   }
 
@@ -75,7 +71,7 @@ export class LegacyHttpListener implements SessionHost {
 
   async #add(session: HttpSession): Promise<void> {
     this.#sessions.add(session)
-    if (session.state?.isKept === true) await session.opened()
+    if (session.adopted !== undefined) await session.adopted.opened()
   }
 
   /** Writes a keep-alive comment to every open stream. */
@@ -115,31 +111,29 @@ export class LegacyHttpListener implements SessionHost {
       return
     }
     const { directory } = this.#options
-    const exchange = { request, responder, accepts }
-    if (directory === undefined) this.#admit(message, exchange, 0)
-    else
-      void directory
-        .sessionsElsewhere(caller.principal)
-        .then(elsewhere => this.#admit(message, exchange, elsewhere))
+    const begin = (answer: HttpResponder, elsewhere: number): Promise<void> =>
+      this.#begin(message, { request, responder: answer, accepts }, elsewhere)
+    if (directory === undefined) void begin(responder, 0)
+    else directory.begin(caller.principal, responder, begin)
   }
 
-  /** Begins a session if there is room; `elsewhere` counts the principal's sessions at other replicas. */
-  #admit(message: Message, { request, responder, accepts }: HttpExchange, elsewhere: number): void {
+  /**
+   * Begins a session if there is room; `elsewhere` counts the principal's sessions at other replicas.
+   * Resolves once the client may get its answer.
+   */
+  async #begin(
+    message: Message,
+    { request, responder, accepts }: HttpExchange,
+    elsewhere: number,
+  ): Promise<void> {
     const full = this.#sessions.makeRoom(request.caller.principal, elsewhere)
     if (full !== undefined) {
       const id = message.kind === 'request' ? message.id : undefined
       refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
       return
     }
-    const opened = this.#options.directory && new Deferred<void>()
-    const answer = opened === undefined ? responder : new DeferredResponder(responder, opened.promise)
-    void this.#begin(message, { request, responder: answer, accepts }).then(() => opened?.resolve())
-  }
-
-  /** Resolves once the client may get its answer. */
-  async #begin(message: Message, { request, responder, accepts }: HttpExchange): Promise<void> {
     const session = new HttpSession(request.caller, this.#shared, this.#options)
-    session.state?.initialized(message.kind === 'request' ? message.params : undefined)
+    session.adopted?.initialized(message.kind === 'request' ? message.params : undefined)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
     post.arrival = request
     if (message.kind === 'request') post.requestId = message.id
@@ -169,14 +163,14 @@ export class LegacyHttpListener implements SessionHost {
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
     post.arrival = request
     post.requestId = message.id
-    session.state?.recordRequest(message)
+    session.adopted?.requested(message)
     // Once a stream has started, a rejection cannot have its own HTTP status.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
     // Scopes must be checked before the stream starts, for the same reason.
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
     // A forwarding replica, which may stop at any time, must know at once that it forwards a stream.
-    const mayWait = this.#options.directory === undefined
+    const mayWait = session.adopted === undefined
     if (isChecked && isStreamed(message, session, accepts)) post.expectStream(mayWait)
   }
 

@@ -1,17 +1,17 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import type { Holding } from '../../../kernel/byte-account.js'
 import { type Caller, hasEnded } from '../../../kernel/caller.js'
-import { Fault, type FaultData } from '../../../kernel/faults.js'
+import type { Fault, FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { randomId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
-import { type AdoptedSession, FINAL_EVENT_ID, replicaLost } from '../../../rpc/directory.js'
-import type { ListenerOptions, Outlet, OwnChallenge } from '../../../rpc/host.js'
+import { type Adopt, type AdoptedSession, FINAL_EVENT_ID, replicaLost } from '../../../rpc/adopted-session.js'
+import type { ListenerOptions, OwnChallenge } from '../../../rpc/host.js'
+import type { Outlet } from '../../../rpc/outlet.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
-import { EarlyCancels } from './early-cancels.js'
 import {
   EventStream,
   type Headers,
@@ -21,7 +21,6 @@ import {
   type StreamOwner,
 } from './http-streams.js'
 import { lostEvent, Replay, type ReplayEvent, type ReplayTotal, replayLimits } from './replay.js'
-import { SessionState } from './session-state.js'
 import { LegacyUplink } from './uplink.js'
 
 /** Bounds the notifications waiting for a standalone stream; the oldest is dropped first. */
@@ -70,8 +69,8 @@ export interface HttpShared {
 
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet, StreamOwner {
-  /** The state that another replica would need; undefined without replicas. */
-  readonly state: SessionState | undefined
+  /** Undefined without other replicas. */
+  readonly adopted: AdoptedSession | undefined
   readonly uplink: LegacyUplink
   readonly replay: Replay
   readonly clock: Clock
@@ -90,7 +89,6 @@ export class HttpSession implements Outlet, StreamOwner {
   #listening: Caller
   #isIdleReported = false
   #postCount = 0
-  readonly #epoch: number
   #id: string | undefined
   /** Messages waiting for a standalone stream, in order. */
   #waiting: readonly Waiting[] = NONE
@@ -101,30 +99,27 @@ export class HttpSession implements Outlet, StreamOwner {
     caller: Caller,
     { live, kept }: HttpShared,
     options: ListenerOptions,
-    adopted?: AdoptedSession,
+    adopt: Adopt | undefined = options.directory?.adopt,
   ) {
-    const { clock, directory, bounds = new LimitCounters() } = options
+    const { clock, bounds = new LimitCounters() } = options
     this.#options = options
-    this.#id = adopted?.id
-    this.#epoch = adopted?.epoch ?? 1
-    this.state = directory && new SessionState(() => directory.changed(this.id, this.record()))
+    this.adopted = adopt?.(this)
     this.clock = clock
     this.log = options.log
     this.bounds = bounds
     this.live = live
     this.lastUsedMs = clock.nowMs()
     this.#listening = caller
-    this.uplink = new LegacyUplink(caller, this, options, directory && new EarlyCancels(clock))
-    this.uplink.sessionAt = this.state?.servers.at
+    this.uplink = new LegacyUplink(caller, this, options, this.adopted)
     this.#holding = bounds.unread.open(() => {
       for (const waiting of this.#wait(NONE)) waiting.undeliverable()
     })
-    this.replay = new Replay(clock, replayLimits(bounds), kept, directory && this.#epoch)
+    this.replay = new Replay(clock, replayLimits(bounds), kept, this.adopted?.epoch)
   }
 
   /** Created after the client's `initialize`, because with several replicas it contains some of its data. */
   get id(): string {
-    this.#id ??= this.#options.directory?.newId(this.uplink) ?? randomId()
+    this.#id ??= this.adopted?.id ?? randomId()
     return this.#id
   }
 
@@ -157,18 +152,6 @@ export class HttpSession implements Outlet, StreamOwner {
 
   streamEnded({ number }: EventStream): void {
     this.#streams?.take(number)
-  }
-
-  /** Publishes the session to other replicas; resolves once they could resume it. */
-  async opened(): Promise<void> {
-    await this.#options.directory?.opened(this.id, this.#epoch, this.record())
-  }
-
-  /** Returns the data that another replica needs to resume the session. */
-  record(): AdoptedSession['record'] {
-    const { principal, view } = this.uplink
-    if (this.state === undefined) throw new Fault('internal', 'No other replica exists')
-    return { principal, view, ...this.state.kept }
   }
 
   get queuedBytes(): number {
@@ -261,12 +244,12 @@ export class HttpSession implements Outlet, StreamOwner {
 
   /** Resumes a stream of an earlier owner: a pending answer is lost, and its request gets an error. */
   #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
-    if (this.#options.directory === undefined) return false
+    if (this.adopted === undefined) return false
     if (lastEventId === FINAL_EVENT_ID) {
       responder.send(204, this.headers)
       return true
     }
-    const lost = lostEvent(lastEventId, this.#epoch)
+    const lost = lostEvent(lastEventId, this.adopted.epoch)
     if (lost === undefined) return false
     if (lost.is === 'standalone') this.listen(responder)
     else {

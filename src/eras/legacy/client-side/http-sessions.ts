@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import { REPLICA_LOST, type SessionDirectory } from '../../../rpc/directory.js'
+import { REPLICA_LOST } from '../../../rpc/adopted-session.js'
 import { REVOKED } from '../../../rpc/host.js'
 import { AWAY_MS, type HttpSession } from './http-session.js'
 import { ReplayTotal } from './replay.js'
@@ -22,11 +22,9 @@ export class HttpSessions {
   readonly #quota: SessionQuota
   readonly #bounds: LimitCounters
   readonly #clock: Clock
-  readonly #directory: SessionDirectory | undefined
 
-  constructor(clock: Clock, bounds: LimitCounters, directory?: SessionDirectory) {
+  constructor(clock: Clock, bounds: LimitCounters) {
     this.#clock = clock
-    this.#directory = directory
     this.#bounds = bounds
     this.#quota = new SessionQuota(bounds)
     this.kept = new ReplayTotal(bounds)
@@ -90,7 +88,7 @@ export class HttpSessions {
   end(session: HttpSession, reason: string): void {
     if (!this.#byId.delete(session.id)) return
     this.#quota.remove(session.uplink.principal)
-    this.#directory?.ended(session.id)
+    session.adopted?.ended()
     session.close(reason)
   }
 
@@ -100,7 +98,7 @@ export class HttpSessions {
     if (session === undefined || !this.#byId.delete(id)) return
     this.#quota.remove(session.uplink.principal)
     session.reconnectClient()
-    if (session.state !== undefined) session.state.servers.isTakenOver = true
+    session.adopted?.moved()
     session.close('another replica has it now', REPLICA_LOST)
   }
 
@@ -141,7 +139,7 @@ export class HttpSessions {
   /** With several replicas the sessions continue: the next replica that is asked takes them over. */
   close(reason: string): void {
     for (const session of [...this.#byId.values()])
-      if (this.#directory === undefined) this.end(session, reason)
+      if (session.adopted === undefined) this.end(session, reason)
       else this.drop(session.id)
   }
 }

@@ -6,7 +6,7 @@ import type { Call, CancelReason, Client } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
-import type { ReplyStream } from '../../../rpc/host.js'
+import type { ReplyStream } from '../../../rpc/outlet.js'
 import { encodeProgress, tokenAlone, tokenIn } from '../../../rpc/progress-token.js'
 import {
   bareParams,

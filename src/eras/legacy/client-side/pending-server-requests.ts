@@ -5,7 +5,7 @@ import { type JsonText, kindOf, memberOf, objectText, textOf } from '../../../ke
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { CancelReason, ServerRequest } from '../../../model/links.js'
 import { type Answer, failed } from '../../../model/outcome.js'
-import type { Outlet } from '../../../rpc/host.js'
+import type { Outlet } from '../../../rpc/outlet.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { encodeNotification, encodeRequest, idKey, isId } from '../../../wire/jsonrpc.js'
 import type { LegacyInboundCall } from './inbound-call.js'

@@ -9,13 +9,14 @@ import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { type ClientCapabilities, NO_CAPABILITIES, newClientId } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
-import type { Outlet, ReplyStream, UplinkOptions } from '../../../rpc/host.js'
+import type { AdoptedSession } from '../../../rpc/adopted-session.js'
+import type { UplinkOptions } from '../../../rpc/host.js'
+import type { Outlet, ReplyStream } from '../../../rpc/outlet.js'
 import { encodeError, encodeNotification, idKey, type Message } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../protocol.js'
 import { encodeLegacyFault } from '../errors.js'
 import { readInitialize, writeInitialize } from '../initialize-params.js'
 import { hasUnknownAudio, projectServerRequest } from '../project/server-request.js'
-import type { EarlyCancels } from './early-cancels.js'
 import { LegacyInboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
@@ -47,13 +48,13 @@ export class LegacyUplink implements Client {
   info: JsonText = EMPTY
   readonly view: string | undefined
   workspace: string | undefined
-  sessionAt: Client['sessionAt']
+  readonly sessionAt: Client['sessionAt']
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
   readonly #calls = new HashTable<string, LegacyInboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
-  readonly #early: EarlyCancels | undefined
+  readonly #adopted: AdoptedSession | undefined
   #state: 'new' | 'initializing' | 'open' | 'closed' = 'new'
   #caller: Caller
   #hasInputEnded = false
@@ -61,8 +62,8 @@ export class LegacyUplink implements Client {
   #waiting: Waiting[] = []
   #initializeCall: LegacyInboundCall | undefined
 
-  /** `early` is set if the client's messages may arrive through several replicas. */
-  constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, early?: EarlyCancels) {
+  /** `adopted` is set if the client's messages may arrive through several replicas. */
+  constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, adopted?: AdoptedSession) {
     this.principal = caller.principal
     this.workspace = caller.workspace
     this.#caller = caller
@@ -72,7 +73,8 @@ export class LegacyUplink implements Client {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#serverRequests = new PendingServerRequests(outlet, this.#bounds, options.clock)
-    this.#early = early
+    this.#adopted = adopted
+    this.sessionAt = adopted?.sessionAt
   }
 
   get caller(): Caller {
@@ -251,7 +253,7 @@ export class LegacyUplink implements Client {
     this.#serverRequests.release()
     const call = new LegacyInboundCall(message, key, replies, this)
     this.#calls.set(key, call)
-    const early = this.#early?.take(key)
+    const early = this.#adopted?.takeCancel(key)
     if (early === undefined) this.#options.handler.call(call)
     else call.cancel(early.reason)
   }
@@ -325,7 +327,7 @@ export class LegacyUplink implements Client {
     const call = this.#calls.get(key)
     const reason = params && textMember(params, 'reason')
     if (call === undefined) {
-      this.#early?.note(key, reason)
+      this.#adopted?.cancelled(key, reason)
       log.debug({ client: this.id }, 'ignoring a cancellation of a request that is not in flight')
       return
     }

@@ -1,5 +1,5 @@
-import type { JsonText } from '../../../kernel/json/text.js'
-import type { ServerSession } from '../../../model/links.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { ServerSession } from '../../model/links.js'
 
 /** Servers beyond this total get a new session from the next replica. */
 const KEPT_BYTES = 64 * 1024

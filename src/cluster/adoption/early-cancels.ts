@@ -1,4 +1,4 @@
-import type { Clock } from '../../../kernel/async/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 
 /** Bounds the cancellations remembered for a session; the oldest is forgotten first. */
 const EARLY_MAX = 64

@@ -1,10 +1,7 @@
-import { type JsonText, ownText, rawText, textMember, textOf } from '../../../kernel/json/text.js'
-import type { SessionRecord, StateRequest } from '../../../rpc/directory.js'
-import type { Outlet, ReplyStream } from '../../../rpc/host.js'
-import { encodeNotification, type Message } from '../../../wire/jsonrpc.js'
-import { NO_REPLY } from './batch.js'
+import type { Principal } from '../../kernel/caller.js'
+import { type JsonText, ownText, rawText, textMember } from '../../kernel/json/text.js'
+import type { Message } from '../../wire/jsonrpc.js'
 import { ServerSessions } from './server-sessions.js'
-import type { LegacyUplink } from './uplink.js'
 
 /** Longer `initialize` params are not kept: such a session dies with its replica. */
 const INTRODUCTION_BYTES = 32 * 1024
@@ -12,14 +9,30 @@ const INTRODUCTION_BYTES = 32 * 1024
 const REQUESTS_MAX = 1000
 const REQUEST_BYTES = 4096
 
-const SUBSCRIBE = 'resources/subscribe'
+export const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 const SET_LEVEL = 'logging/setLevel'
 const SETS: ReadonlySet<string> = new Set([SUBSCRIBE, UNSUBSCRIBE, SET_LEVEL])
 const NOTHING = rawText('{}')
-const LISTS = ['tools', 'prompts', 'resources']
 
-/** The client's initialization and later settings, as requests that can be replayed. */
+/** A request that changed the state of a session, such as a subscription. */
+export interface StateRequest {
+  readonly method: string
+  readonly params: JsonText
+}
+
+/** The data for another replica to resume a session: the client's initialization and later settings. */
+export interface SessionRecord {
+  readonly principal: Principal
+  readonly view: string | undefined
+  /** The params of `initialize`. */
+  readonly introduction: JsonText
+  readonly requests: readonly StateRequest[]
+  /** Its dedicated sessions at servers, by server name. */
+  readonly servers: readonly (readonly [server: string, session: JsonText])[]
+}
+
+/** Collects the client's initialization and later settings, as requests that can be replayed. */
 export class SessionState {
   readonly #changed: () => void
   #introduction: JsonText | undefined
@@ -63,37 +76,4 @@ export class SessionState {
     else if (this.#subscriptions.size < REQUESTS_MAX) this.#subscriptions.set(uri, ownText(params))
     this.#changed()
   }
-}
-
-/** A session taken over from another replica. */
-interface Restored extends Outlet {
-  readonly uplink: Pick<LegacyUplink, 'receive'>
-  readonly state: SessionState | undefined
-}
-
-/**
- * Replays the state of a session taken over from another replica, and notifies its client of everything it
- * may have missed.
- */
-export const replayState = (session: Restored, { introduction, requests, servers }: SessionRecord): void => {
-  const { uplink, state } = session
-  state?.servers.restore(servers)
-  state?.initialized(introduction)
-  const notify = (method: string, params?: JsonText): void =>
-    session.notify(encodeNotification(method, params), method)
-  const again = (method: string, params: JsonText, replies: ReplyStream): void => {
-    const message = { kind: 'request', id: rawText(`"${session.nextRequestId()}"`), method, params } as const
-    state?.recordRequest(message)
-    uplink.receive(message, replies)
-  }
-  const end = (): void => {
-    for (const list of LISTS) notify(`notifications/${list}/list_changed`)
-    for (const { method, params } of requests) {
-      const uri = method === SUBSCRIBE ? textMember(params, 'uri') : undefined
-      if (uri !== undefined) notify('notifications/resources/updated', textOf({ uri }))
-    }
-  }
-  again('initialize', introduction, { canAsk: false, send: () => undefined, end })
-  uplink.receive({ kind: 'notification', method: 'notifications/initialized', params: undefined }, NO_REPLY)
-  for (const { method, params } of requests) again(method, params, NO_REPLY)
 }

@@ -1,4 +1,4 @@
-import type { HttpResponder, HttpStream } from '../../../wire/http.js'
+import type { HttpResponder, HttpStream } from '../../wire/http.js'
 
 /** Delays the answer to `initialize` until other replicas could resume the session. */
 export class DeferredResponder implements HttpResponder {
