@@ -3,7 +3,7 @@ import type { ProxyConfig } from '../config/types.js'
 import { type ServerCacheFiles, serverCacheFiles } from '../state/server-cache.js'
 import { type ServerFailures, serverFailures } from '../state/server-failures.js'
 
-/** What earlier runs learned about the servers; undefined where nothing is kept. */
+/** Knowledge about the servers from earlier runs; undefined if nothing is cached. */
 export interface KnownServers {
   readonly cache: ServerCacheFiles | undefined
   readonly failures: ServerFailures | undefined

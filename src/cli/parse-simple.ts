@@ -80,6 +80,6 @@ const place = (
 const camelCase = (name: string): string =>
   name.replace(/-([a-z])/g, (_dash, letter: string) => letter.toUpperCase())
 
-/** Reports whether a flag that takes a value is followed by none. */
+/** Reports whether a flag lacks its value. */
 const lacksValue = (flags: Flags, word: string, next = '-'): boolean =>
   /^--[^=]+$/.test(word) && flags[word.slice(2)]?.type !== 'boolean' && next.startsWith('-')

@@ -299,7 +299,7 @@ export interface AuditConfig {
 /** The daemon that clients share. */
 type DaemonConfig = PlainSettings['daemon']
 
-/** Metrics, and where else than at `/metrics` they are served. */
+/** Metrics, and an additional address that serves them. */
 export interface MetricsConfig extends MetricsSettings {
   /** A separate address for metrics only. */
   readonly listen: { readonly host: string; readonly port: number } | undefined

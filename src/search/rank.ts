@@ -76,7 +76,7 @@ export class ToolRanking {
       const { scores, met, most } = scored(this.#words, wording, at === 0 ? ALONE : AMONG)
       const order = best(scores, this.#nameOf, DEPTH)
       const top = scores[order[0] ?? 0] ?? 0
-      // An exact name in the query stays first, whatever the other wordings match.
+      // An exact name in the query stays first, regardless of the other wordings.
       const weight = (top / most) * (at === 0 ? 1 + SURE.more * met ** SURE.power : 1)
       return { order, shares: order.map(tool => (scores[tool] ?? 0) / top), weight }
     })

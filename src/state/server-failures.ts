@@ -28,7 +28,7 @@ interface ServerFailuresContext {
   /** Writes without reading. */
   readonly isFirstStart?: boolean | undefined
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
-  /** When a login was last stored, in milliseconds since 1970; 0 if none was. */
+  /** Time of the last stored login, in milliseconds since 1970; 0 without one. */
   readonly lastLoginMs: () => number
   readonly clock: Clock
   readonly log: Logger

@@ -91,7 +91,7 @@ export const registrationRules = (embedded: EmbeddedServer) => ({
   enabled: embedded.registration === 'open',
   issueRegistrationAccessToken: false,
   idFactory: (ctx: KoaContextWithOIDC) => {
-    // The library creates a secret according to this value, whatever the default.
+    // The library creates a secret according to this value, not to the default.
     if (ctx.oidc.body !== undefined) ctx.oidc.body['token_endpoint_auth_method'] ??= 'none'
     return randomId()
   },

@@ -40,7 +40,7 @@ const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/ope
 
 const READ = ['GET', 'HEAD', 'OPTIONS']
 
-/** Opens public responses, and those that do not depend on cookies, to all web pages. */
+/** Lets all web pages read public responses, and responses that do not depend on cookies. */
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',

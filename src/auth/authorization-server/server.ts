@@ -52,7 +52,7 @@ export interface AuthServerOptions {
   readonly fetch?: typeof fetch
   /** Called for each step of a sign-in, for the audit log. */
   readonly onEvent?: OnGrantEvent | undefined
-  /** Counts refused credentials together with those of the gate. */
+  /** Counts refused credentials; shared with the gate. */
   readonly refusals?: RefusedCredentials | undefined
 }
 
@@ -259,7 +259,7 @@ const verifiedToken = (kept: AdapterPayload, people: SignedInPeople): VerifiedTo
   const scopes = people.granted(account, kept.scope?.split(' ') ?? [])
   if (scopes === undefined) return undefined
   const audience = [kept.aud].flat().map(String)
-  // The scopes already include those of the groups.
+  // The scopes already include the scopes of the groups.
   return { principal, audience, scopes, groups: [], endsMs: (kept.exp ?? 0) * 1000 }
 }
 

@@ -19,8 +19,8 @@ type Rules = Pick<TokenStoreOptions<AdapterPayload>, 'most' | 'mostOfFamily'> & 
 
 /**
  * Storage rules by oidc-provider model. When a model is full, the user (for machines, the client) with the
- * most entries loses the oldest. A used refresh token is kept to detect theft, as long as it is among the
- * last hundred of its grant.
+ * most entries loses the oldest. A used refresh token is kept to detect theft, while it is among the last
+ * hundred of its grant.
  */
 const RULES: Readonly<Record<string, Rules>> = {
   Client: { most: Number.POSITIVE_INFINITY, isOpen: true, file: 'clients.json' },
@@ -238,7 +238,7 @@ export class Store {
     if (grant !== undefined) await this.store('Grant').set(grantId, { ...grant, exp })
   }
 
-  /** Keeps a client as long as it has a grant. */
+  /** Keeps a client while it has a grant. */
   async #used(clientId = ''): Promise<void> {
     const client = this.store('Client').get(clientId)
     if (client !== undefined) await this.store('Client').set(clientId, { ...client, exp: undefined })

@@ -101,7 +101,7 @@ export const resourceOf = ({
   settings.resource === false ? undefined : (settings.resource ?? discovery.resource)
 
 /**
- * Chooses the scopes to request (2025-11-25, basic/authorization, "Scope Selection Strategy"), plus those
+ * Chooses the scopes to request (2025-11-25, basic/authorization, "Scope Selection Strategy"), plus scopes
  * that the server recently found missing.
  */
 export const chooseScopes = (

@@ -15,7 +15,7 @@ export interface RemovedUsersContext {
   readonly log: Logger
 }
 
-/** Revokes and removes the logins of people who were removed or have no access any more. Never rejects. */
+/** Revokes and removes the logins of people who were removed or lost their access. Never rejects. */
 export const endLoginsOfRemovedUsers = async (context: RemovedUsersContext): Promise<void> => {
   const { auth } = context.config
   if (auth === undefined) return

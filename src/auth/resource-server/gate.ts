@@ -30,7 +30,7 @@ export interface AccessGateOptions {
   readonly checks?: TokenChecks | undefined
   /** Returns the caller for an address without a credential, if allowed. */
   readonly withoutCredential: (address: string) => Caller | undefined
-  /** Counts refused credentials together with those of other places. */
+  /** Counts refused credentials; shared with the sign-in pages and `/token`. */
   readonly refusals?: RefusedCredentials | undefined
   readonly bounds: LimitCounters
   readonly clock: Clock

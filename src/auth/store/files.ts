@@ -20,7 +20,7 @@ const DRAFT = '.new'
 
 export const credentialFolder = (stateDir: string): string => join(stateDir, 'credentials')
 
-/** When a credential was last stored or removed, in milliseconds since 1970; 0 if none ever was. */
+/** Time of the last change of a credential, in milliseconds since 1970; 0 before the first one. */
 export const lastLoginMs = (stateDir: string): number =>
   statSync(credentialFolder(stateDir), { throwIfNoEntry: false })?.mtimeMs ?? 0
 

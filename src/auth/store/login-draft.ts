@@ -35,7 +35,7 @@ export const draftLogin = async (
   return { ...counted, asked, dpopKey }
 }
 
-/** Returns the existing data for this authorization server; ignores those of another. */
+/** Returns the existing data for this authorization server; ignores the data of another one. */
 const recordFor = (
   context: LoginContext,
   discovery: CredentialRecord['discovery'],

@@ -138,7 +138,7 @@ export class SharedLogins {
     for (const record of this.#options.own.all()) await this.#compare(record).catch(() => undefined)
   }
 
-  /** Publishes or applies the newer of the local and the noted login. */
+  /** Publishes or applies the newer of the local and the shared login. */
   async #compare(record: CredentialRecord): Promise<void> {
     const { notes, own } = this.#options
     const stored = await notes.read(KIND, own.nameOf(record))

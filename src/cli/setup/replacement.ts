@@ -38,7 +38,7 @@ export interface Replacement {
   /** Changes of the files if all servers work. */
   readonly preview: readonly ClientPlan[]
   /**
-   * Imports and starts the servers, prints those that stay, writes the clients' views and plans the rest.
+   * Imports and starts the servers, prints the ones that stay, writes the clients' views and plans the rest.
    * Rejects with a SetupError or a CliError.
    */
   readonly prove: (reopened: () => Promise<Context>) => Promise<readonly PlannedInstall[]>

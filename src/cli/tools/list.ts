@@ -94,7 +94,7 @@ const documentText = (servers: readonly ServerStatus[], found: Found): JsonText 
     ...[...found].map(([name, items]) => [name, arrayText(items)] as const),
   ])
 
-// ── what tools cost ──
+// ── the cost of tools ──
 
 interface Cost {
   readonly name: string

@@ -21,7 +21,7 @@ export interface EngineFacts {
   readonly policy: string | undefined
   /** The shortest of several measurements. */
   readonly roundTripMs: number
-  /** How far the engine's clock is ahead of the local one. */
+  /** Milliseconds by which the engine's clock is ahead of the local one. */
   readonly clockMs: number
 }
 

@@ -66,7 +66,7 @@ export function readTree(text: string, report: Report): TreeItem | undefined {
   }
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  // Only the first: what the parser reports after it is guesswork.
+  // Only the first error: the parser guesses after it.
   const [first] = errors
   if (first !== undefined) report.error(at(first.offset), wordsFor(first, root === undefined))
   return first === undefined && root !== undefined ? rootItem(root) : undefined

@@ -25,8 +25,8 @@ const realPath = (path: string): string => {
 }
 
 /**
- * Returns the folder for programs without `cwd`: that of the configuration file, or the home folder if that
- * one holds secrets, state or backups of the proxy.
+ * Returns the folder for programs without `cwd`: the configuration's folder, or the home folder if the
+ * former holds secrets, state or backups of the proxy.
  */
 export const programFolder = (folder: string, env: Environment): string => {
   const home = homeFolder()

@@ -108,7 +108,7 @@ interface Argument {
 
 const isSecretFlag = (arg = ''): boolean => /^--?[\w-]+$/.test(arg) && isSecretName(arg)
 
-/** Splits an argument: what follows `--token`, `KEY=` and the like is secret. */
+/** Splits an argument: the text after `--token`, `KEY=` and the like is secret. */
 export const splitArgument = (arg: string, at: number, args: readonly string[]): Argument => {
   const parts = /^(([\w-]+)(?:=|: ))(.*)$/s.exec(arg)
   const followsFlag = isSecretFlag(args[at - 1]) && !arg.startsWith('--')

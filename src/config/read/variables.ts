@@ -45,10 +45,9 @@ const valueFor = (name: string, fallback: string | undefined, env: Environment):
 }
 
 /**
- * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` stands for `${`. As in
+ * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` becomes `${`. As in
  * a shell, the default is for a variable that is unset or empty, and values are not expanded again.
- * `${file:/path}` is the content of a file without its last line break; `folder` is what the path is relative
- * to.
+ * `${file:/path}` is the content of a file without its last line break, relative to `folder`.
  * @internal
  */
 export function expand(text: string, env: Environment, folder = '/', workspace?: WorkspaceUse): Expansion {

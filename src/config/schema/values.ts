@@ -33,7 +33,7 @@ export const plain = <T extends z.ZodType>(
 
 export const text = (fix: string) => z.string({ error: fix }).min(1, { error: fix })
 
-/** A list of texts, of which the reader judges each. */
+/** A list of texts; the reader checks each. */
 export const anyTexts = (error: string) => z.array(z.string({ error }), { error })
 
 /** A list of texts, none of which is empty. */

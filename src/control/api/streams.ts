@@ -64,7 +64,7 @@ const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
   ['config', configView],
 ])
 
-/** Values that change with time alone, which are not sent as changes. */
+/** Values that change only with time; they are not sent as changes. */
 const TIMES = /"(?:\w+Ms|rssBytes)":[\d.]+/g
 
 /**

@@ -1,6 +1,6 @@
 import type { CounterName, HistogramName } from '../../kernel/meter.js'
 
-/** Gauges, which are read on each scrape. */
+/** Gauges, read on each scrape. */
 export type GaugeName =
   | 'mcp_proxy_requests_in_flight'
   | 'mcp_proxy_server_requests_in_flight'

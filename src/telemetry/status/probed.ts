@@ -59,7 +59,7 @@ const unread = (status: ServerStatus | undefined) => ({
     'its list of tools cannot be read: no answer in time, or an error',
 })
 
-/** Returns the state of a probed server. A server in a retry may no longer report its first failure. */
+/** Returns the state of a probed server. During a retry, a server may no longer report its first failure. */
 export const probedState = (
   first: ServerStatus | undefined,
   last: ServerStatus | undefined,

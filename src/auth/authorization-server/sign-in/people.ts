@@ -81,7 +81,7 @@ export class SignedInPeople {
     return own && withImplied(own, this.#options.auth().scopeImplies)
   }
 
-  /** Filters scopes by those of the account; undefined for an unknown one. */
+  /** Keeps only scopes of the account; undefined for an unknown account. */
   granted(account: Account, scopes: Iterable<string>): readonly string[] | undefined {
     const own = this.scopesOf(account)
     return own && [...scopes].filter(scope => own.has(scope))

@@ -249,7 +249,7 @@ export class SignInFlow {
     return undefined
   }
 
-  /** Limits sign-ins by client and network, so that one network cannot end those of others. */
+  /** Limits sign-ins by client and network, so that one network cannot end the sign-ins of others. */
   #ownerOf({ client, request }: Flow): string {
     return `${client.clientId} ${addressGroup(addressOf(request))}`
   }
