@@ -1,3 +1,4 @@
+import { withOwnCommand } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
 import type { PageTrouble } from '../live/state.js'
 import { Lamp } from '../parts/lamp.js'
