@@ -1,6 +1,6 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createReader, type StreamEvent } from '../../src/ui/live/events.js'
-import { retryMs } from '../../src/ui/live/live.js'
+import { Live, retryMs } from '../../src/ui/live/live.js'
 import { newsBetween } from '../../src/ui/live/news.js'
 import { codeIn, hrefOf, parseRoute, routePartsOf } from '../../src/ui/live/route.js'
 import { afterEvent, NOTHING } from '../../src/ui/live/state.js'
@@ -26,6 +26,62 @@ t.test('waits between attempts grow up to fifteen seconds', async t => {
     [1000, 2000, 4000, 8000, 15_000, 15_000],
   )
   t.equal(retryMs(0, 1), 800)
+})
+
+/** Replaces the parts of the browser that a stream uses. Returns the requested paths and the open streams. */
+const streams = (t: Test) => {
+  const paths: string[] = []
+  const open: ReadableStreamDefaultController<Uint8Array>[] = []
+  const fetch = (path: string, { signal }: { readonly signal: AbortSignal }): Promise<Response> => {
+    paths.push(path)
+    const start = (stream: ReadableStreamDefaultController<Uint8Array>): void => {
+      open.push(stream)
+      signal.addEventListener('abort', () => stream.error(signal.reason))
+    }
+    return Promise.resolve(new Response(new ReadableStream({ start })))
+  }
+  let onVisibility: (() => void) | undefined
+  const document = {
+    hidden: false,
+    addEventListener: (_: string, listener: () => void) => {
+      onVisibility = listener
+    },
+  }
+  t.teardown(() => {
+    document.hidden = true
+    onVisibility?.()
+  })
+  const fakes = { document, fetch, sessionStorage: {}, setInterval: () => 0 }
+  for (const [name, value] of Object.entries(fakes)) {
+    const old = Object.getOwnPropertyDescriptor(globalThis, name)
+    t.teardown(() => {
+      if (old === undefined) Reflect.deleteProperty(globalThis, name)
+      else Object.defineProperty(globalThis, name, old)
+    })
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
+  }
+  return { paths, open }
+}
+
+t.test('a view that is opened before the first event gets its data', async t => {
+  const { paths, open } = streams(t)
+  const live = new Live()
+  await live.begin(undefined, 'status,servers')
+  live.show('status,servers,clients')
+  t.same(paths, ['../api/v1/events?view=status,servers', '../api/v1/events?view=status,servers,clients'])
+  live.show('status,servers,clients')
+  t.equal(paths.length, 2, 'the same view needs no other stream')
+  const isLive = new Promise<void>(resolve => {
+    live.onChange = () => {
+      if (live.state.clients !== undefined) resolve()
+    }
+  })
+  while (open.length < 2) await new Promise(resolve => setImmediate(resolve))
+  open[1]?.enqueue(Buffer.from('event: clients\ndata: {"clients":[]}\n\n'))
+  await isLive
+  t.match(live.state, { link: { is: 'live' }, clients: { clients: [] } })
+  live.show('status,servers')
+  t.equal(paths.length, 3, 'and so does one that is opened later')
 })
 
 t.test('an address names a view, an item and a filter, and a code is separate', async t => {
