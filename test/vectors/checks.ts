@@ -45,7 +45,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'twenty notifications without a change are dropped; with a change they become one, for affected clients',
     ],
     [
-      'mux/notifications/log-levels.ts',
+      'mux/calls/log-levels.ts',
       'a message that could belong to two clients is dropped, until there is evidence for one',
     ],
   ],
@@ -76,7 +76,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'mux/server-requests/server-requests.ts',
       'a client is not asked for what it did not offer: the error names it',
     ],
-    ['mux/server-requests/client-capabilities.ts', 'a client can be asked what it declared, to the mode'],
+    ['mux/input-required/client-capabilities.ts', 'a client can be asked what it declared, to the mode'],
   ],
   'CT-7': [
     ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
@@ -335,23 +335,20 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none']],
   'LG-2': [
     [
-      'mux/notifications/log-levels.ts',
+      'mux/calls/log-levels.ts',
       'a server is told the most verbose level that one of its clients wants, when that changes',
     ],
     [
-      'mux/notifications/log-levels.ts',
+      'mux/calls/log-levels.ts',
       'a message reaches its one client at its level, on its call, under the name of its server',
     ],
   ],
   'LG-4': [
-    [
-      'mux/notifications/log-levels.ts',
-      'a message without evidence goes to the only call in flight, or is dropped',
-    ],
+    ['mux/calls/log-levels.ts', 'a message without evidence goes to the only call in flight, or is dropped'],
   ],
   'LG-6': [
     [
-      'mux/notifications/log-levels.ts',
+      'mux/calls/log-levels.ts',
       'a server is told the most verbose level that one of its clients wants, when that changes',
     ],
   ],
@@ -416,7 +413,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'mux/notifications/resource-subscriptions.ts',
       'after a loss subscriptions are renewed, and what may have been missed is reported',
     ],
-    ['mux/notifications/log-levels.ts', 'after a loss the server is told the level again'],
+    ['mux/calls/log-levels.ts', 'after a loss the server is told the level again'],
   ],
   'SB-14': [
     ['eras/legacy/server-side/http-caller.ts', 'a server without such a stream is left in peace'],

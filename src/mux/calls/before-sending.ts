@@ -2,9 +2,9 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { canAnswerQuestions } from '../../model/peer.js'
-import type { ServerLevels } from '../notifications/log-levels.js'
 import { type Interceptor, NEXT, type RoutedRecord, type Verdict } from './call-record.js'
 import type { ClientTurns } from './client-turns.js'
+import type { ServerLevels } from './log-levels.js'
 
 /** Maximum time that a call waits for the proxy's own requests, which its questions could belong to. */
 const OWN_REQUESTS_MS = 1000

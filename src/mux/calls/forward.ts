@@ -6,9 +6,8 @@ import { at, type JsonText, stringOf, textMember } from '../../kernel/json/text.
 import type { Downlink, OnLate, ServerRequest } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
-import type { LogLevels } from '../notifications/log-levels.js'
+import type { DeferredRoots } from '../input-required/deferred-roots.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
-import type { DeferredRoots } from '../server-requests/deferred-roots.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import { type CallRecord, NEXT, type RoutedRecord, TAKEN, type Verdict } from './call-record.js'
 import type { CallTable } from './call-table.js'
@@ -22,6 +21,7 @@ import {
   type TaskHandle,
 } from './in-flight-call.js'
 import { afterChain, runChain } from './interceptor-chains.js'
+import type { LogLevels } from './log-levels.js'
 import { PendingCall, type PendingCallContext } from './pending-call.js'
 import { requesterOf, requestFor } from './request-for.js'
 import { checkShape } from './request-shape.js'

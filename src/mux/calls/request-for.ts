@@ -1,10 +1,10 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/text.js'
 import type { Downlink, Request, Requester } from '../../model/links.js'
-import { bare } from '../input-required/retry/input-retries.js'
-import type { LogLevels } from '../notifications/log-levels.js'
+import { bare } from '../input-required/input-retries.js'
 import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
+import type { LogLevels } from './log-levels.js'
 
 /** The `ttl` requested for tasks: the maximum time for a user to answer. */
 const TASK_TTL_MS = 600_000

@@ -7,8 +7,8 @@ import { type Call, type Client, type Viewer, viewerOf, type Welcome } from '../
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
 import { type Interceptor, NEXT } from '../calls/call-record.js'
-import type { Audience, Change } from '../notifications/list-changed.js'
 import { askedName, ROUTES, type Route } from '../routes.js'
+import type { Audience, Change } from './list-changed.js'
 
 class ClientRecord implements Audience {
   readonly client: Client

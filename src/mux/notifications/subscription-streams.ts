@@ -20,8 +20,8 @@ import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
+import type { Audience, Change } from '../clients/list-changed.js'
 import type { ServerStarter } from '../clients/server-starter.js'
-import type { Audience, Change } from './list-changed.js'
 import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions.js'
 
 /**

@@ -91,31 +91,31 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MO-6': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'a state in which a character was changed is refused, whichever it is, and the call stays parked',
     ],
     ['mux/input-required/retry/sealed-state.ts', 'no two seals of one state are alike, and none can be read'],
   ],
   'MO-7': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'a state is worth nothing for another request, and says the same words for every cause',
     ],
-    ['mux/input-required/retry/input-retries.ts', 'a state expires'],
+    ['mux/input-required/input-retries.ts', 'a state expires'],
   ],
   'MO-9': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
     ],
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'a tool runs again only if it says that this does no harm, and the configuration believes it',
     ],
   ],
   'MO-11': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'cancelling a retry cancels the one call at its server; a later retry finds nothing',
     ],
   ],
@@ -137,7 +137,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MO-16': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'of two retries of one round one goes on, and the other is refused',
     ],
   ],
@@ -155,7 +155,7 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
   ],
   'MO-20': [
     [
-      'mux/input-required/retry/input-retries.ts',
+      'mux/input-required/input-retries.ts',
       'what only reads runs again after a restart, and the answer of the retry is not asked for twice',
     ],
   ],

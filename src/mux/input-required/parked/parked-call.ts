@@ -10,7 +10,7 @@ import { type Answer, bytesOf, failed, type Outcome, succeeded } from '../../../
 import type { Progress } from '../../../model/progress.js'
 import type { Connection } from '../../../peers/connection.js'
 import type { CallRecord, ClientSide } from '../../calls/call-record.js'
-import { canBeAsked } from '../../server-requests/client-capabilities.js'
+import { canBeAsked } from '../client-capabilities.js'
 import { inputRequired, noInput } from '../questions.js'
 import { invalidState } from '../retry/request-states.js'
 import { BufferedNotifications, kept } from './buffered-notifications.js'

@@ -3,7 +3,7 @@ import { type JsonText, kindOf, memberOf, textOf } from '../../../kernel/json/te
 import type { ServerRequest } from '../../../model/links.js'
 import { type Answer, failed, succeeded } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
-import { canBeAsked, incapable } from '../../server-requests/client-capabilities.js'
+import { canBeAsked, incapable } from '../client-capabilities.js'
 import { bareAnswer, isAnswer, type KeyedQuestion, noAnswer, questionParams } from '../questions.js'
 import { questionHash } from '../retry/request-states.js'
 import type { AskedQuestion, History } from '../retry/sealed-state.js'

@@ -14,7 +14,7 @@ import { sanitizeLine } from '../../../kernel/secrets/mask.js'
 import type { ProjectedRequest } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
 import type { ClientCapabilities } from '../../../model/peer.js'
-import { canBeAsked } from '../../server-requests/client-capabilities.js'
+import { canBeAsked } from '../client-capabilities.js'
 import type { KeyedQuestion } from '../questions.js'
 import { bareAnswer, isAnswer } from '../questions.js'
 

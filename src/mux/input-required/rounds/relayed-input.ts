@@ -14,8 +14,8 @@ import {
 } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
 import type { ServerOptions } from '../../../peers/dial.js'
-import { canBeAsked } from '../../server-requests/client-capabilities.js'
-import { withoutContext } from '../../server-requests/passed-request.js'
+import { canBeAsked } from '../client-capabilities.js'
+import { withoutContext } from '../passed-request.js'
 import { mayNeedInput, type RequestStates } from '../retry/request-states.js'
 import { QUESTIONS_MAX } from './input-rounds.js'
 

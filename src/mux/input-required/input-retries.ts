@@ -1,5 +1,5 @@
-import { Fault } from '../../../kernel/faults.js'
-import { mayContain } from '../../../kernel/json/edit.js'
+import { Fault } from '../../kernel/faults.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import {
   type JsonText,
   kindOf,
@@ -10,12 +10,12 @@ import {
   textMember,
   withMember,
   withoutMember,
-} from '../../../kernel/json/text.js'
-import type { CallTrace } from '../../../model/call-trace.js'
-import type { Call } from '../../../model/links.js'
-import type { Answer } from '../../../model/outcome.js'
-import { canAnswerQuestions } from '../../../model/peer.js'
-import type { Connection } from '../../../peers/connection.js'
+} from '../../kernel/json/text.js'
+import type { CallTrace } from '../../model/call-trace.js'
+import type { Call } from '../../model/links.js'
+import type { Answer } from '../../model/outcome.js'
+import { canAnswerQuestions } from '../../model/peer.js'
+import type { Connection } from '../../peers/connection.js'
 import {
   type CallRecord,
   type Interceptor,
@@ -23,14 +23,14 @@ import {
   type RoutedRecord,
   TAKEN,
   type Verdict,
-} from '../../calls/call-record.js'
-import type { DeferredRoots } from '../../server-requests/deferred-roots.js'
-import type { EarlierRun } from '../parked/parked-call-context.js'
-import type { ParkedCalls } from '../parked/parked-calls.js'
-import { bareAnswer, isAnswer, noInput } from '../questions.js'
-import type { UrlElicitations } from '../url-elicitations.js'
-import { ASKABLE, invalidState, mayNeedInput, type RequestStates } from './request-states.js'
-import type { History, Retry, StateOf } from './sealed-state.js'
+} from '../calls/call-record.js'
+import type { DeferredRoots } from './deferred-roots.js'
+import type { EarlierRun } from './parked/parked-call-context.js'
+import type { ParkedCalls } from './parked/parked-calls.js'
+import { bareAnswer, isAnswer, noInput } from './questions.js'
+import { ASKABLE, invalidState, mayNeedInput, type RequestStates } from './retry/request-states.js'
+import type { History, Retry, StateOf } from './retry/sealed-state.js'
+import type { UrlElicitations } from './url-elicitations.js'
 
 /** Maximum time that a call waits for its user's visit to a page; then its server decides. */
 const VISIT_WAIT_MS = 30_000

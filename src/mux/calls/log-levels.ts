@@ -10,9 +10,9 @@ import { failed, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
 import type { OwnPeerRequest } from '../../peers/own-requests.js'
-import type { CallTable } from '../calls/call-table.js'
-import type { InFlightCall } from '../calls/in-flight-call.js'
 import { type Origin, originOf } from '../server-requests/origin.js'
+import type { CallTable } from './call-table.js'
+import type { InFlightCall } from './in-flight-call.js'
 import { WantedLevels } from './wanted-levels.js'
 
 const EMPTY = rawText('{}')

@@ -8,8 +8,8 @@ import { canAnswerQuestions } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import { type Interceptor, NEXT, type RoutedRecord, type Verdict } from '../calls/call-record.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
-import { bareAnswer, inputRequired, isAnswer } from '../input-required/questions.js'
-import { ASKABLE, type RequestStates } from '../input-required/retry/request-states.js'
+import { bareAnswer, inputRequired, isAnswer } from './questions.js'
+import { ASKABLE, type RequestStates } from './retry/request-states.js'
 
 /** Maximum time that a request waits for a call of a suitable client, and then for the answer. */
 const HOLD_MS = 30_000

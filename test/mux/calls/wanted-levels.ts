@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rankOf } from '../../../src/model/log-level.js'
-import { WantedLevels } from '../../../src/mux/notifications/wanted-levels.js'
+import { WantedLevels } from '../../../src/mux/calls/wanted-levels.js'
 import type { Connection } from '../../../src/peers/connection.js'
 import { FakeClient } from '../../support/client/fake-client.js'
 

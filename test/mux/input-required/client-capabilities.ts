@@ -1,7 +1,7 @@
 import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
-import { canBeAsked } from '../../../src/mux/server-requests/client-capabilities.js'
+import { canBeAsked } from '../../../src/mux/input-required/client-capabilities.js'
 
 t.test('a client can be asked what it declared, to the mode', async t => {
   const rows: readonly (readonly [string, object, Partial<ClientCapabilities>, boolean])[] = [

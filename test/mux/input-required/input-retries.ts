@@ -1,10 +1,10 @@
 import t from 'tap'
-import { rawText, textOf } from '../../../../src/kernel/json/text.js'
-import { succeeded } from '../../../../src/model/outcome.js'
-import type { FakeCall, FakeClient } from '../../../support/client/fake-client.js'
-import { settled } from '../../../support/fake-clock.js'
-import { again, REQUESTS, testSealer, World, wishOf, withReturned } from '../../../support/proxy/router.js'
-import { CAN_NOTHING, tool } from '../../../support/values.js'
+import { rawText, textOf } from '../../../src/kernel/json/text.js'
+import { succeeded } from '../../../src/model/outcome.js'
+import type { FakeCall, FakeClient } from '../../support/client/fake-client.js'
+import { settled } from '../../support/fake-clock.js'
+import { again, REQUESTS, testSealer, World, wishOf, withReturned } from '../../support/proxy/router.js'
+import { CAN_NOTHING, tool } from '../../support/values.js'
 
 const FORM = 'elicitation/create'
 const ASK = { message: 'Seat?', requestedSchema: { type: 'object', properties: {} } }

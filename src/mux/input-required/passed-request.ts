@@ -3,7 +3,7 @@ import { editMember } from '../../kernel/json/edit.js'
 import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, succeeded } from '../../model/outcome.js'
-import { fileRoots, isAnswer } from '../input-required/questions.js'
+import { fileRoots, isAnswer } from './questions.js'
 
 const CANCELLED = rawText('{"action":"cancel"}')
 
