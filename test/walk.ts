@@ -3,7 +3,8 @@ import { Session } from 'node:inspector/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import ts from 'typescript'
 import { RawClient } from './support/client/raw-client.js'
 import { rawServer } from './support/proxy/start.js'
 
@@ -15,11 +16,34 @@ const WARM_CALLS = 300
 /** The number of calls that are measured. */
 const WALKS = 9
 /** The most that a bare call enters, from the HTTP request to the pipe of its server and back. Lower it. */
-const MOST = { files: 101, functions: 352 }
+const MOST = { files: 98, functions: 344 }
+
+interface Step {
+  readonly file: string
+  readonly names: readonly string[]
+}
+
+/** Returns a source whose functions report that they were entered. */
+const reporting = (file: string, code: string): string => {
+  const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest)
+  const report = `globalThis.entered?.(${JSON.stringify(file)})`
+  const inserts: (readonly [at: number, text: string])[] = []
+  const visit = (node: ts.Node): void => {
+    const body = ts.isFunctionLike(node) && 'body' in node ? (node.body as ts.Node | undefined) : undefined
+    if (body !== undefined && ts.isBlock(body)) inserts.push([body.getStart(source) + 1, `${report};`])
+    else if (body !== undefined) inserts.push([body.getStart(source), `(${report}, `], [body.end, ')'])
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  const pieces = inserts
+    .sort(([one], [other]) => one - other)
+    .map(([at, text], index) => code.slice(inserts[index - 1]?.[0] ?? 0, at) + text)
+  return pieces.join('') + code.slice(inserts.at(-1)?.[0] ?? 0)
+}
 
 /** Makes a module of each source, so that V8 reports functions by file. Returns the folder. */
-const unbundled = (): string => {
-  const folder = join(root, '.tap/walk')
+const unbundled = (name: string, isReporting: (file: string) => boolean): string => {
+  const folder = join(root, '.tap', name)
   rmSync(folder, { recursive: true, force: true })
   const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
     file => /\.(?:ts|js|txt)$/.test(file) && !file.endsWith('.d.ts'),
@@ -28,7 +52,8 @@ const unbundled = (): string => {
     const path = join(src, file)
     const isText = file.endsWith('.txt')
     const out = join(folder, 'src', isText ? `${file}.js` : file.replace(/\.ts$/, '.js'))
-    const code = readFileSync(path, 'utf8')
+    const given = readFileSync(path, 'utf8')
+    const code = (isReporting(file) ? reporting(file, given) : given)
       .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
       .replaceAll(".txt'", ".txt.js'")
     const options = { loader: isText ? 'text' : 'ts', format: 'esm', target: 'node20' } as const
@@ -38,8 +63,8 @@ const unbundled = (): string => {
   return folder
 }
 
-t.test('a bare call walks through few files and functions', async t => {
-  const folder = unbundled()
+/** Starts a proxy of a folder's modules with a client that has made many calls. */
+const start = async (t: Test, folder: string): Promise<RawClient> => {
   const at = (path: string) => import(pathToFileURL(join(folder, 'src', path)).href)
   const { createProxy } = (await at('app/proxy.js')) as typeof import('../src/app/proxy.js')
   const { parseConfig } = (await at('config/parse.js')) as typeof import('../src/config/parse.js')
@@ -51,12 +76,20 @@ t.test('a bare call walks through few files and functions', async t => {
   await client.initialize()
   await client.request('tools/list')
   for (let id = 0; id < WARM_CALLS; id += 1) await client.call(id, 'a__echo')
+  return client
+}
+
+/** Returns the functions that a call enters, by file. */
+const walkOf = async (t: Test): Promise<readonly Step[]> => {
+  const folder = unbundled('walk', () => false)
+  const client = await start(t, folder)
   const session = new Session()
   session.connect()
+  t.teardown(() => session.disconnect())
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   const base = pathToFileURL(join(folder, 'src/')).href
-  const walk = async () => {
+  const walk = async (): Promise<readonly Step[]> => {
     await session.post('Profiler.takePreciseCoverage')
     await client.call('walk', 'a__echo')
     const { result } = await session.post('Profiler.takePreciseCoverage')
@@ -76,7 +109,37 @@ t.test('a bare call walks through few files and functions', async t => {
     const next = await walk()
     if (next.length < walked.length) walked = next
   }
-  for (const { file, names } of walked) t.comment(`${file}: ${names.join(', ')}`)
+  return walked
+}
+
+/** Returns files in the order in which a call enters them. */
+const inOrder = async (t: Test, files: readonly string[]): Promise<readonly string[]> => {
+  const known = new Set(files)
+  const client = await start(
+    t,
+    unbundled('walk-in-order', file => known.has(file)),
+  )
+  const entered = new Set<string>()
+  Object.assign(globalThis, { entered: (file: string) => entered.add(file) })
+  t.teardown(() => Reflect.deleteProperty(globalThis, 'entered'))
+  await client.call('walk', 'a__echo')
+  return [...entered]
+}
+
+t.test('a bare call walks through few files and functions', async t => {
+  const walked = await walkOf(t)
+  const order = await inOrder(
+    t,
+    walked.map(({ file }) => file),
+  )
+  const byFile = new Map(walked.map(({ file, names }) => [file, names]))
+  for (const file of new Set([...order, ...byFile.keys()]))
+    t.comment(
+      `${file}: ${byFile
+        .get(file)
+        ?.filter(name => name !== '')
+        .join(', ')}`,
+    )
   const functions = walked.reduce((sum, { names }) => sum + names.length, 0)
   t.comment(`${walked.length} files, ${functions} functions`)
   t.ok(walked.length <= MOST.files, `${walked.length} files`)

@@ -88,6 +88,8 @@ export interface PublicProxy {
    * `invalid-params` for servers with the same name or prefix, `unavailable` once the proxy closes.
    */
   reload(config: ProxyConfig): ConfigDiff
+  /** Logs calls as the new level of the logger requires. */
+  logLevelChanged(): void
   /**
    * Refuses new calls and waits for calls in flight, for at most `limitMs`, by default the configured time.
    * Never rejects.

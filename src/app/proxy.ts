@@ -271,6 +271,8 @@ class RunningProxy implements Proxy {
     return diff
   }
 
+  readonly logLevelChanged = (): void => this.#router.compile()
+
   async drain(wantedMs = this.#config.drainMs): Promise<void> {
     // A client that closed stdin and sends a signal does not wait.
     const limitMs = this.#endpoints.some(({ isLeaving }) => isLeaving === true) ? 0 : wantedMs

@@ -115,6 +115,11 @@ export class CallTrace {
     return (this.origin.context.flags & SAMPLED) === SAMPLED
   }
 
+  /** The trace id as other systems see it, if it is sampled. */
+  get sampledId(): string | undefined {
+    return this.isSampled ? this.origin.context.traceId : undefined
+  }
+
   linkTo(context: SpanContext): void {
     if (this.links.length < LINKS_MAX) this.links.push(context)
   }
@@ -214,10 +219,6 @@ export const withTraceContext = <R extends Sendable>(
     headers: { ...headers, traceparent, ...(state !== undefined && { tracestate: state }) },
   }
 }
-
-/** Returns the trace id of a call as other systems see it, if it is sampled. */
-export const traceIdOf = ({ trace }: { readonly trace?: CallTrace | undefined }): string | undefined =>
-  trace?.isSampled === true ? trace.origin.context.traceId : undefined
 
 /** Formats W3C Trace Context, "traceparent Header Field Values". */
 const traceParent = ({ traceId, spanId, flags }: SpanContext): string =>

@@ -242,10 +242,14 @@ const reloading = (
 ) => ({
   ...source,
   apply: (next: ProxyConfig): ConfigDiff => {
-    if (!source.isLevelFixed) log.level = next.logLevel
     // The command line fixes the listen address for the whole run.
     const isSame = isSameSetting('listen', source.loaded.config, next)
     return proxy.reload(isSame ? { ...next, listen: config.listen } : next)
+  },
+  onReloaded: ({ logLevel }: ProxyConfig): void => {
+    if (source.isLevelFixed) return
+    log.level = logLevel
+    proxy.logLevelChanged()
   },
   onRefused: (problems: readonly string[]): void => proxy.audit.reloaded({ result: 'refused', problems }),
   parse: async (text: string): Promise<Loaded> => {

@@ -33,8 +33,8 @@ export class Admission {
   get interceptors(): readonly Interceptor[] {
     const name = 'admission'
     return [
-      { name, stage: 'request', run: record => this.#admit(record) },
-      { name, stage: 'settled', run: record => this.#over(record) },
+      { name, stage: 'request', run: this.#admit },
+      { name, stage: 'settled', run: this.#over },
     ]
   }
 
@@ -58,7 +58,7 @@ export class Admission {
     return this.inside
   }
 
-  #admit(record: CallRecord): Verdict {
+  readonly #admit = (record: CallRecord): Verdict => {
     const why = this.#refusal()
     if (why !== undefined) return failed(why)
     const holding = this.#bounds.inbound.reserve(record.params?.length ?? 0)
@@ -84,7 +84,7 @@ export class Admission {
     return this.#bounds.overloaded('calls', `${this.inside} requests are in flight`)
   }
 
-  #over(record: CallRecord): Verdict {
+  readonly #over = (record: CallRecord): Verdict => {
     this.#inside.delete(record)
     if (this.#holdings.size > 0) {
       this.#holdings.get(record)?.set(0)

@@ -2,7 +2,6 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/secrets/mask.js'
-import { traceIdOf } from '../../model/call-trace.js'
 import type { Client } from '../../model/links.js'
 import { bytesOf, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
@@ -114,7 +113,7 @@ export class Audit implements ClientObserver {
       ...this.#wayOf(call.caller),
       ...endOf(outcome, 'cancelled'),
       errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
-      trace_id: traceIdOf(call),
+      trace_id: call.trace?.sampledId,
       ...this.#since(call.beganMs),
       bytesIn: call.params?.length ?? 0,
       bytesOut: outcome === undefined ? 0 : bytesOf(outcome),

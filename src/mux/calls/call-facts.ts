@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
-import { traceIdOf } from '../../model/call-trace.js'
 import type { Client } from '../../model/links.js'
 import { askedName } from '../routes.js'
 import { ENDLESS } from './admission.js'
@@ -29,7 +28,7 @@ export const sessionHash = (client: Client): string | undefined => {
 export const callFactsOf = (call: CallRecord, nowMs: number) => {
   const { client, servedBy: server, beganMs, number, method } = call
   const name = call.ownName ?? askedName(call)
-  const trace_id = traceIdOf(call)
+  const trace_id = call.trace?.sampledId
   return {
     ...{ server, client: client.id, call: number, session: sessionHash(client) },
     method: sanitizeLine(method, NAME_BYTES),

@@ -25,7 +25,8 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     wantsProgress,
     followsTasks: method === 'tools/call' && link.mayReturnTasks,
     taskTtlMs: isPushed && needsTask(record, link, context) ? TASK_TTL_MS : undefined,
-    requester: requesterOf(record, context),
+    // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
+    requester: isPushed ? undefined : requesterOf(record, context),
   }
 }
 

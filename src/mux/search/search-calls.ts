@@ -97,13 +97,13 @@ export class SearchCalls {
   get interceptors(): readonly Interceptor[] {
     const [name, methods] = ['search', ['tools/call']] as const
     return [
-      { name, methods, stage: 'request', run: record => this.#take(record) },
-      { name, methods, stage: 'settled', run: (record, outcome) => this.#shown(record, outcome) },
+      { name, methods, stage: 'request', run: this.#take },
+      { name, methods, stage: 'settled', run: this.#shown },
     ]
   }
 
   /** Answers the call of a search tool, or lets it continue as that of a server's tool. */
-  #take(record: CallRecord): Verdict | Promise<Verdict> {
+  readonly #take = (record: CallRecord): Verdict | Promise<Verdict> => {
     const name = record.named ?? (record.params && textMember(record.params, 'name'))
     if (name === undefined || !isSearchTool(name) || !this.isFor(record)) return NEXT
     try {
@@ -235,7 +235,7 @@ export class SearchCalls {
     if (call.named !== undefined) call.named = exposed
   }
 
-  #shown(call: CallRecord, outcome: Outcome | undefined): Verdict {
+  readonly #shown = (call: CallRecord, outcome: Outcome | undefined): Verdict => {
     const item = this.#called.get(call)
     if (item === undefined || outcome === undefined) return NEXT
     if (outcome.kind !== 'error' || item === 'ours') return this.#context.longResults.cut(call, outcome)

@@ -2,7 +2,6 @@ import type { Clock } from '../../../kernel/async/clock.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { Meter, RefusalReason } from '../../../kernel/meter.js'
 import type { Histogram } from '../../../kernel/series.js'
-import { traceIdOf } from '../../../model/call-trace.js'
 import { OTHER } from '../../../model/failure.js'
 import type { Client, Viewer } from '../../../model/links.js'
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
@@ -104,7 +103,7 @@ export class CallMeter implements ClientObserver {
     if (call.awayMs !== undefined) this.#overhead.observe(Math.max(0, ms - call.awayMs) / 1000)
     const counters = servedBy === undefined ? undefined : this.#countersOf(call, servedBy)
     const calls = counters?.calls ?? this.#operationsOf(method)
-    calls.of(outcome).observe(ms / 1000, traceIdOf(call))
+    calls.of(outcome).observe(ms / 1000, call.trace?.sampledId)
     if (counters?.tool !== undefined) counters.toolCalled(outcome, ms / 1000)
   }
 
@@ -112,7 +111,7 @@ export class CallMeter implements ClientObserver {
   served(call: CallRecord, server: string, outcome: Outcome | undefined, ms: number): void {
     call.awayMs = (call.awayMs ?? 0) + ms
     const { requests, sent, received } = this.#countersOf(call, server)
-    requests.of(outcome).observe(ms / 1000, traceIdOf(call))
+    requests.of(outcome).observe(ms / 1000, call.trace?.sampledId)
     sent.add(call.params?.length ?? 0)
     if (outcome !== undefined) received.add(bytesOf(outcome))
   }
