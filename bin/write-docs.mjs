@@ -3,6 +3,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import { causeTable, exampleFinding } from './docs/cause-tables.mjs'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
 import { withPart } from './docs/markdown.mjs'
 import { messagesText } from './docs/messages.mjs'
@@ -99,9 +100,15 @@ const pages = async () => {
     'verbs',
     "export { SECTIONS } from './src/cli/all-verbs.ts'; export { EXIT_TABLE } from './src/cli/shared/verb.ts'",
   )
+  const causes = await load(
+    'causes',
+    "export * from './src/diagnostics/causes.ts'; export { cause, explain } from './src/diagnostics/explain.ts'",
+  )
   const all = {
     ...partsOf(documentedSchema()),
     'cli.md': { commands: commandsText(verbs.SECTIONS), 'exit codes': exitTable(verbs.EXIT_TABLE) },
+    'doctor.md': { messages: causeTable(causes) },
+    '../README.md': { finding: exampleFinding(causes) },
     'architecture.md': { rooms: await floorPlan() },
     '../src/README.md': { rooms: await roomTable() },
   }

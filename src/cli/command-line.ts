@@ -54,7 +54,7 @@ export const readCommandLine = async (
     else {
       cli.command(each.usage, false, own => {
         for (const verb of each.verbs) add(own, verb, `${each.usage} ${verb.usage}`)
-        return own.usage(`$0 ${each.usage} <command>\n\n${each.describe}`).demandCommand(1, NO_COMMAND)
+        return own.usage(`$0 ${each.usage} <command>\n\n${each.describe}`).demandCommand(1)
       })
     }
   }
@@ -70,7 +70,7 @@ const createCli = (words: readonly string[]): Argv =>
     .parserConfiguration(GRAMMAR)
     .exitProcess(false)
     .strict()
-    .demandCommand(1, NO_COMMAND)
+    .demandCommand(1)
     .check(args => checkRepeated(args, words))
     .help()
     .alias('help', 'h')
@@ -118,12 +118,12 @@ const examplesText = (written: Verb['examples']): string => {
 /** Turns a yargs message into a CliError. */
 const usageError = (message: string, words: readonly string[]): CliError => {
   const command = commandAt(words)
-  if (message === NO_COMMAND) return noCommand(words, command)
+  const isShort = message.startsWith('Not enough non-option arguments')
+  if (isShort && (command === undefined || isGroup(command))) return noCommand(words, command)
   const choice = /Argument: (\S+), Given: "(.*?)", Choices: (.*)/.exec(message)
   if (choice !== null) return wrongChoice(choice, words)
   const unknown = /^Unknown (?:arguments?|commands?): ([^\s,]+)/.exec(message)?.[1]
   if (unknown !== undefined) return unknownWord(unknown, words, command)
-  const isShort = message.startsWith('Not enough non-option arguments')
   if (command !== undefined && !isGroup(command) && isShort && command.needs !== undefined) {
     const why = `usage: mcp-proxy ${command.usage}`
     return new CliError(EXIT.usage, `${nameOf(command)} needs ${command.needs}`, { why })
@@ -131,12 +131,11 @@ const usageError = (message: string, words: readonly string[]): CliError => {
   return new CliError(EXIT.usage, message.replaceAll('\n', ' '))
 }
 
-const NO_COMMAND = 'no command was given'
-
 const noCommand = (words: readonly string[], command: Command | undefined): CliError => {
   const flag = words.find(word => word.startsWith('-'))?.replace(/^-+/, '')
   const meant = flag === undefined ? undefined : suggest(flag, ['help', 'version'])
-  const what = meant === undefined ? NO_COMMAND : `unknown option: --${flag}; did you mean --${meant}?`
+  const what =
+    meant === undefined ? 'no command was given' : `unknown option: --${flag}; did you mean --${meant}?`
   return new CliError(EXIT.usage, what, { why: commandsOf(command) })
 }
 

@@ -217,9 +217,9 @@ export const readDocker = async (programs: readonly ProgramFacts[]): Promise<Fac
 export const readShell = async (config: ConfigFacts | undefined): Promise<Facts['shell'] | undefined> => {
   if (config?.loaded.config?.daemon.shellEnv !== true || process.platform === 'win32') return undefined
   let why: string | undefined
-  const tell = (words: string): void => {
-    why = /^D022: the login shell (.*?): set /.exec(words)?.[1] ?? words
+  const onProblem = (wrong: string): void => {
+    why = wrong
   }
-  const values = await new LoginShell({ env: process.env, tell }).variables()
+  const values = await new LoginShell({ env: process.env, onProblem }).variables()
   return { shell: shellOf(process.env) ?? '', why, values }
 }

@@ -27,7 +27,10 @@ export interface TakeOver {
 }
 
 /** Returns why a server of our file may not replace a client's server; undefined if it may. */
-export type StartVerdict = (as: string, isNew: boolean) => string | undefined
+export type StartVerdict = (as: string, isNew: boolean) => string | typeof UNCHOSEN | undefined
+
+/** The verdict on a server that the user did not choose. */
+export const UNCHOSEN = { why: 'it was not chosen' } as const
 
 /** Planned moves of one client's servers. */
 export interface ClientMoves {
@@ -35,7 +38,7 @@ export interface ClientMoves {
   /** Servers that move behind the proxy. */
   readonly moved: readonly (Candidate & { readonly as: string })[]
   /** Servers that stay, with reasons. */
-  readonly stays: readonly (Candidate & { readonly why: string })[]
+  readonly stays: readonly (Candidate & { readonly why: string; readonly isUnchosen?: boolean })[]
 }
 
 /** Splits a client's servers; only servers that were seen to work behind the proxy move. */
@@ -49,7 +52,8 @@ export const movesIn = (
   for (const each of candidates(place.file)) {
     const { as } = each
     const why = each.why ?? (as === undefined ? 'it was left out' : verdict(as, each.isNew))
-    if (why !== undefined) stays.push({ ...each, why })
+    if (typeof why === 'object') stays.push({ ...each, ...why, isUnchosen: true })
+    else if (why !== undefined) stays.push({ ...each, why })
     else if (as !== undefined) moved.push({ ...each, as })
   }
   return { place, moved, stays }

@@ -60,9 +60,6 @@ export const printDiff = (plans: readonly ClientPlan[]): void => {
   }
 }
 
-/** Reason for a server that stays because the user did not choose it. */
-export const UNCHOSEN = 'it was not chosen'
-
 /** Prints the summary: servers found, servers moved, and servers left with reasons. */
 export const printSummary = (found: Findings, work: readonly ClientPlan[]): void => {
   const total = foundCount(found)
@@ -74,11 +71,11 @@ export const printSummary = (found: Findings, work: readonly ClientPlan[]): void
   const stays = work.flatMap(each =>
     each.stays.map(stay => ({ ...stay, client: each.plan.place.client.label })),
   )
-  const left = stays.flatMap(({ name, client, why }) =>
-    why === UNCHOSEN ? [] : [`  left ${oneLineText(name)} in ${client}: ${why}`],
+  const left = stays.flatMap(({ name, client, why, isUnchosen }) =>
+    isUnchosen === true ? [] : [`  left ${oneLineText(name)} in ${client}: ${why}`],
   )
   const unchosen = stays
-    .filter(({ why }) => why === UNCHOSEN)
+    .filter(({ isUnchosen }) => isUnchosen === true)
     .map(({ name, client }) => `${oneLineText(name)} (${client})`)
   const lines = unchosen.length === 0 ? left : [...left, `  not chosen: ${unchosen.join(', ')}`]
   for (const line of lines) printToStderr(wrappedText(line, { indent: '    ' }))

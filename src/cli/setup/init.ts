@@ -20,7 +20,7 @@ import {
   textsOption,
   type VerbArguments,
 } from '../shared/verb.js'
-import { type StartVerdict, stayLines } from './client-moves.js'
+import { type StartVerdict, stayLines, UNCHOSEN } from './client-moves.js'
 import {
   type ClientPlan,
   type ClientsWish,
@@ -44,7 +44,6 @@ import {
   printSummary,
   printToolCaps,
   secretOwners,
-  UNCHOSEN,
 } from './init-report.js'
 import { askDoubtful, askInput, inputTexts } from './inputs.js'
 import {
@@ -255,7 +254,10 @@ const chooseClients = async (
   isAsking: boolean,
 ): Promise<readonly ClientPlan[]> => {
   for (const each of planned)
-    for (const line of stayLines({ ...each, stays: each.stays.filter(({ why }) => why !== UNCHOSEN) }))
+    for (const line of stayLines({
+      ...each,
+      stays: each.stays.filter(({ isUnchosen }) => isUnchosen !== true),
+    }))
       printToStderr(line)
   const items = planned.filter(({ plan }) => plan.changes.length > 0)
   if (items.length === 0) return planned

@@ -1,4 +1,5 @@
 import type { Environment, Loaded, ProxyConfig, VariableSource } from '../../config/types.js'
+import { cause, causeLine } from '../../diagnostics/explain.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
@@ -58,7 +59,11 @@ export class ProxyEnvironment {
 
   constructor(options: EnvironmentOptions) {
     this.#options = options
-    this.#shell = new LoginShell(options)
+    const { tell } = options
+    this.#shell = new LoginShell({
+      ...options,
+      onProblem: wrong => tell(causeLine(cause('D022.daemon', { wrong }))),
+    })
   }
 
   /** Parses a configuration, and asks the login shell if that may matter. Rejects if `parse` throws. */

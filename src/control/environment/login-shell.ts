@@ -16,8 +16,8 @@ const MOST_BYTES = 4 * 1024 * 1024
 export interface LoginShellOptions {
   /** The environment of this process. */
   readonly env: Environment
-  /** Reports a problem to the user of the daemon. */
-  readonly tell: (words: string) => void
+  /** Receives a problem of the shell: the rest of a sentence about it. */
+  readonly onProblem: (wrong: string) => void
   readonly limitMs?: number
   readonly nowMs?: () => number
 }
@@ -63,12 +63,9 @@ export class LoginShell {
   }
 
   async #ask(): Promise<Environment> {
-    const { env, tell, limitMs = LIMIT_MS } = this.#options
+    const { env, onProblem, limitMs = LIMIT_MS } = this.#options
     const { variables, wrong } = await askShell(env, limitMs)
-    if (wrong !== undefined) {
-      const fix = 'set PATH and other variables in envFile, or daemon.shellEnv to false'
-      tell(`D022: the login shell ${wrong}: ${fix}`)
-    }
+    if (wrong !== undefined) onProblem(wrong)
     return variables
   }
 }

@@ -79,6 +79,10 @@ export const CONFIGURATION_CAUSES = {
     says: 'cannot read the environment of the login shell {shell}',
     fix: 'set "daemon": { "shellEnv": false } in the configuration, and PATH in {envFile}',
   },
+  'D022.daemon': {
+    says: 'the login shell {wrong}',
+    fix: 'set PATH and other variables in envFile, or daemon.shellEnv to false',
+  },
   D023: {
     about: 'files that ${file:…} names',
     level: 'error',
