@@ -10,7 +10,7 @@ import {
   type ProxyConfig,
   type ServerConfig,
 } from '../../src/config/types.js'
-import { MODERN_REVISION } from '../../src/eras/protocol.js'
+import { MODERN_REVISION } from '../../src/eras/shared/protocol.js'
 import { DEFAULT_LIMITS } from '../../src/kernel/limits.js'
 import { LEGACY_REVISIONS } from '../../src/model/revision.js'
 import { runs } from '../support/property.js'

@@ -24,17 +24,17 @@ export interface LegacyServer {
 }
 
 /** The known eras of a server: `false` if it does not support one, undefined if unknown. */
-export interface Verdict {
+export interface EraVerdict {
   readonly modern?: ModernServer | false
   readonly legacy?: LegacyServer | false
 }
 
 /** One attempt to open a connection, with the known facts about the server. */
 export interface ConnectionAttempt {
-  readonly known: Verdict
+  readonly known: EraVerdict
   readonly listener: DownlinkListener
   /** Records a finding, for other attempts to use. */
-  found(what: Verdict): void
+  found(what: EraVerdict): void
 }
 
 /**
@@ -44,7 +44,7 @@ export interface ConnectionAttempt {
  */
 export class EraCache {
   readonly #clock: Clock
-  #verdict: Verdict = {}
+  #verdict: EraVerdict = {}
   #foundMs = 0
   /** Attempts in progress, and open connections. */
   #holders = 0
@@ -91,12 +91,12 @@ export class EraCache {
     }
   }
 
-  get #known(): Verdict {
+  get #known(): EraVerdict {
     const isOld = this.#verdict.modern === false && this.#clock.nowMs() - this.#foundMs >= LEGACY_MS
     return isOld ? {} : this.#verdict
   }
 
-  #remember(what: Verdict): void {
+  #remember(what: EraVerdict): void {
     if (what.modern !== undefined) this.#foundMs = this.#clock.nowMs()
     this.#verdict = { ...this.#verdict, ...what }
   }

@@ -14,7 +14,7 @@ import {
   MODERN_REVISIONS,
   type ModernRevision,
   SUPPORTED_LEGACY,
-} from '../protocol.js'
+} from '../shared/protocol.js'
 
 /** Names the version a request is written in (2026-07-28, basic, "Request Metadata"). */
 const VERSION_KEY = META.protocolVersion

@@ -14,7 +14,6 @@ import { openLegacySse, resumeLegacyUrl, tryLegacyUrl } from '../legacy/server-s
 import { discoverParams } from '../modern/envelope.js'
 import { mirrorHeaders } from '../modern/mirror-headers.js'
 import { openModernHttp } from '../modern/server-side/open.js'
-import { MODERN_REVISIONS, type ModernRevision } from '../protocol.js'
 import {
   type HttpProbe,
   isModernAfterAll,
@@ -22,7 +21,8 @@ import {
   type ProbeVerdict,
   verdictOfHttp,
 } from '../shared/probe-verdict.js'
-import type { ConnectionAttempt, LegacyServer, ModernServer, Verdict } from './era-cache.js'
+import { MODERN_REVISIONS, type ModernRevision } from '../shared/protocol.js'
+import type { ConnectionAttempt, EraVerdict, LegacyServer, ModernServer } from './era-cache.js'
 import {
   hasOtherMode,
   modernBy,
@@ -76,7 +76,7 @@ class HttpAttempt {
     return older ?? this.#modern(modern)
   }
 
-  async #ask(): Promise<Verdict> {
+  async #ask(): Promise<EraVerdict> {
     const { verdict, url } = await probe(this.#http, this.#to, this.#options)
     const modern = modernBy(verdict, this.#options)
     const found = modern === false ? { modern, legacy: { url } } : { modern: { ...modern, url } }

@@ -10,11 +10,10 @@ import { errorText, RPC_CODES } from '../../model/rpc-error.js'
 import { type CallerContext, PipeCaller } from '../../rpc/channel/caller.js'
 import { type Conversation, type ConversationListener, outcomeOf } from '../../rpc/channel/conversation.js'
 import type { Channel } from '../../wire/channel.js'
-import { BufferedClose } from '../buffered-close.js'
 import { openLegacyPipe, tryLegacy } from '../legacy/server-side/open.js'
 import { discoverParams } from '../modern/envelope.js'
 import { openModernPipe } from '../modern/server-side/open.js'
-import { MODERN_REVISIONS, type ModernRevision, methodNotFound } from '../protocol.js'
+import { BufferedClose } from '../shared/buffered-close.js'
 import {
   isModernAfterAll,
   isModernOnly,
@@ -22,6 +21,7 @@ import {
   type ProbeVerdict,
   verdictOfPipe,
 } from '../shared/probe-verdict.js'
+import { MODERN_REVISIONS, type ModernRevision, methodNotFound } from '../shared/protocol.js'
 import type { ConnectionAttempt, ModernServer } from './era-cache.js'
 import {
   hasOtherMode,

@@ -4,8 +4,8 @@ import { shortName } from '../../kernel/secrets/mask.js'
 import type { ServerRequestMode } from '../../model/links.js'
 import { statusFault } from '../../rpc/http/reply.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
-import { MODERN_REVISIONS } from '../protocol.js'
 import type { ProbeVerdict } from '../shared/probe-verdict.js'
+import { MODERN_REVISIONS } from '../shared/protocol.js'
 import type { ConnectionAttempt, EraCache, ModernServer } from './era-cache.js'
 
 /** Options for connecting to a server whose era may have to be detected. */

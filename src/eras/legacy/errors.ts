@@ -13,7 +13,7 @@ import {
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Answer } from '../../model/outcome.js'
 import { asInternalError, errorCode, faultText, RPC_CODES, withErrorCode } from '../../model/rpc-error.js'
-import { MODERN_CODES } from '../protocol.js'
+import { MODERN_CODES } from '../shared/protocol.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
 const RESOURCE_NOT_FOUND = -32002

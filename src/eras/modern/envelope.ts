@@ -21,8 +21,8 @@ import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
 import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
 import { tokenIn } from '../../rpc/progress-token.js'
 import { withMeta } from '../../wire/jsonrpc.js'
-import { META, MODERN_REVISION } from '../protocol.js'
-import { remembered } from '../remembered.js'
+import { META, MODERN_REVISION } from '../shared/protocol.js'
+import { remembered } from '../shared/remembered.js'
 import { withoutReservedMeta } from './project/meta.js'
 
 /** The sender's description in a request (basic, "Per-request protocol fields"). */

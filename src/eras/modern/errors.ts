@@ -23,7 +23,7 @@ import {
   withErrorCode,
   withErrorData,
 } from '../../model/rpc-error.js'
-import { MODERN_CODES } from '../protocol.js'
+import { MODERN_CODES } from '../shared/protocol.js'
 
 /** Resource not found, in revisions before this one. */
 const RESOURCE_NOT_FOUND = -32002
@@ -95,7 +95,7 @@ const notFound = (error: JsonText, uri: string | undefined): JsonText => {
 // ── over HTTP ──
 
 /** The origin of an error: the proxy itself (`entry`), or a server (`dispatched`). */
-export type Stage = 'entry' | 'dispatched'
+export type ErrorStage = 'entry' | 'dispatched'
 
 const OK = 200
 const BAD_REQUEST = 400
@@ -116,7 +116,7 @@ const ENTRY_STATUSES: ReadonlyMap<number, number> = new Map([
  * Returns the HTTP status of an error response (basic/transports/streamable-http, "Request Metadata"). SDK
  * clients hide the error in a 404, so a server's own `-32601` is sent with 200.
  */
-export const httpStatusOf = (error: JsonText, stage: Stage): number => {
+export const httpStatusOf = (error: JsonText, stage: ErrorStage): number => {
   const code = errorCode(error) ?? RPC_CODES.internal
   if (stage === 'entry') return ENTRY_STATUSES.get(code) ?? OK
   return code === MODERN_CODES.missingCapability ? BAD_REQUEST : OK

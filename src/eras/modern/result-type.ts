@@ -9,7 +9,7 @@ import {
   withMember,
   withMembers,
 } from '../../kernel/json/text.js'
-import { META } from '../protocol.js'
+import { META } from '../shared/protocol.js'
 
 /** Kinds of results (basic, "ResultType"); `task` belongs to the tasks extension (SEP-2663). */
 export type ResultType = 'complete' | 'input_required' | 'task'

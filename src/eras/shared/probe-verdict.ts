@@ -3,7 +3,7 @@ import type { Answer } from '../../model/outcome.js'
 import { errorCode } from '../../model/rpc-error.js'
 import type { Classified } from '../../wire/classify.js'
 import { idKey } from '../../wire/jsonrpc.js'
-import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from '../protocol.js'
+import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from './protocol.js'
 
 /** The outcome of `server/discover` as the first message to a server on a pipe. */
 export type PipeProbe =

@@ -12,7 +12,7 @@ import {
   REQUEST_NOTIFICATIONS,
   REQUESTS,
 } from '../../../src/eras/modern/methods.js'
-import { META, MODERN_REVISION } from '../../../src/eras/protocol.js'
+import { META, MODERN_REVISION } from '../../../src/eras/shared/protocol.js'
 import { isLogLevel, LOG_LEVELS } from '../../../src/model/log-level.js'
 import { sdkOnPipe } from '../../support/client/sdk-client.js'
 

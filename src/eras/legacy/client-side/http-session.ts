@@ -50,7 +50,7 @@ interface Unread {
 }
 
 /** A client without streams and requests counts as away after this time. */
-export const AWAY_MS = 5 * 60_000
+export const CLIENT_AWAY_MS = 5 * 60_000
 
 /** The same for a client without requests since it initialized. */
 const UNUSED_MS = 10_000
@@ -167,7 +167,7 @@ export class HttpSession implements Outlet, StreamOwner {
 
   /** Returns whether its client seems gone for good: away for long, or silent since it initialized. */
   isAbandoned(nowMs: number): boolean {
-    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? AWAY_MS : UNUSED_MS)
+    return this.isIdle && this.lastUsedMs <= nowMs - (this.#postCount > 1 ? CLIENT_AWAY_MS : UNUSED_MS)
   }
 
   /** Returns a Fault if too many streams are open for another request. */

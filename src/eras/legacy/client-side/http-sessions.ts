@@ -4,7 +4,7 @@ import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { REPLICA_LOST } from '../../../rpc/adopted-session.js'
 import { REVOKED } from '../../../rpc/host.js'
-import { AWAY_MS, type HttpSession } from './http-session.js'
+import { CLIENT_AWAY_MS, type HttpSession } from './http-session.js'
 import { ReplayTotal } from './replay.js'
 import { SessionQuota } from './session-quota.js'
 
@@ -120,7 +120,7 @@ export class HttpSessions {
       session.expire()
       // Idle time begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
-      else if (session.lastUsedMs < nowMs - AWAY_MS) session.reportIdle()
+      else if (session.lastUsedMs < nowMs - CLIENT_AWAY_MS) session.reportIdle()
       if (session.lastUsedMs < nowMs - this.#bounds.max.sessionIdle) {
         this.end(session, 'it was idle for too long')
       }

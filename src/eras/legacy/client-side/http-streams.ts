@@ -11,6 +11,7 @@ import type { ReplyStream } from '../../../rpc/outlet.js'
 import { messageEvent, primingEvent, SSE_COMMENT } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
+import { cutOff } from '../../shared/cut-off.js'
 import type { Replay } from './replay.js'
 
 /** The delay before a client should resume a broken stream. */
@@ -134,10 +135,7 @@ export class EventStream implements LiveStream {
   }
 
   #cutOff(out: HttpStream): void {
-    const { queuedBytes } = out
-    this.#owner.bounds.hit('streamQueue')
-    this.#owner.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
-    out.destroy()
+    cutOff(out, this.#owner)
     this.#detach()
   }
 

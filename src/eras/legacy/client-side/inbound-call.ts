@@ -1,8 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import { Cancellable } from '../../../model/cancellable.js'
-import type { Call, CancelReason, Client } from '../../../model/links.js'
+import type { Call, Client } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
@@ -17,6 +16,7 @@ import {
   metaOf,
 } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
+import { InboundCall } from '../../shared/inbound-call.js'
 import { encodeLegacyEnd, encodeLegacyFault, projectLegacyError } from '../errors.js'
 import { knowsStructure, projectLegacyOnce } from '../project/messages.js'
 
@@ -26,8 +26,8 @@ interface Session extends Client {
   forget(key: string): void
 }
 
-/** One request of a legacy client, from its arrival to its answer; its id and token never leave this hop. */
-export class LegacyInboundCall extends Cancellable implements Call {
+/** One request of a legacy client. */
+export class LegacyInboundCall extends InboundCall {
   readonly client: Client
   readonly caller: Caller
   readonly method: string
@@ -43,7 +43,6 @@ export class LegacyInboundCall extends Cancellable implements Call {
   readonly #token: string | undefined
   readonly #session: Session
   #isRouted = false
-  #over = false
 
   /** `key` identifies it in its session; undefined if it is not registered there. */
   constructor(
@@ -84,44 +83,31 @@ export class LegacyInboundCall extends Cancellable implements Call {
     this.#isRouted = true
   }
 
-  /** True once the call was answered or cancelled: nothing may follow on the stream. */
-  get isOver(): boolean {
-    return this.#over
-  }
-
   progress(progress: Progress): void {
-    if (this.#over || this.#token === undefined) return
+    if (this.isOver || this.#token === undefined) return
     this.replies.send(encodeProgress(progress, this.#token), true)
   }
 
   notify(method: string, params: JsonText | undefined): void {
-    if (!this.#over) this.replies.send(encodeNotification(method, params), method === 'notifications/message')
+    if (!this.isOver)
+      this.replies.send(encodeNotification(method, params), method === 'notifications/message')
   }
 
-  end(outcome: Outcome): void {
-    if (this.#over) return
-    this.#over = true
+  protected over(): void {
     if (this.#key !== undefined) this.#session.forget(this.#key)
+  }
+
+  protected answer(outcome: Outcome): void {
     const answer = answerOf(outcome)
     this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
   }
 
-  /** Cancels the call on behalf of the client, which gets no answer (utilities/cancellation). */
-  cancel(reason: CancelReason): void {
-    this.#callOff(reason, undefined)
+  protected dismiss(): void {
+    this.replies.end(undefined)
   }
 
-  /** Ends the call with its session: the client gets an error. */
-  abandon(reason: string, why: Fault): void {
-    this.#callOff(reason, encodeError(this.id, encodeLegacyFault(why)))
-  }
-
-  #callOff(reason: CancelReason, answer: Buffer | undefined): void {
-    if (this.#over) return
-    this.#over = true
-    if (this.#key !== undefined) this.#session.forget(this.#key)
-    this.cancelled(reason)
-    this.replies.end(answer)
+  protected answerAbandoned(why: Fault): void {
+    this.replies.end(encodeError(this.id, encodeLegacyFault(why)))
   }
 
   #frame(outcome: Answer): OutgoingMessage {

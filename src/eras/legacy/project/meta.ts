@@ -1,7 +1,7 @@
 import { editMember, withoutInner } from '../../../kernel/json/edit.js'
 import { type JsonText, kindOf, withoutMember } from '../../../kernel/json/text.js'
 import type { LegacyRevision } from '../../../model/revision.js'
-import { META, RESERVED, TASK_KEYS } from '../../protocol.js'
+import { META, RESERVED, TASK_KEYS } from '../../shared/protocol.js'
 
 /** `_meta` keys of 2026-07-28, which older peers must not see. */
 const MODERN_KEYS: readonly string[] = Object.values(META)

@@ -25,7 +25,7 @@ import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import { idKey, isId } from '../../../wire/jsonrpc.js'
-import { cancelledKey, methodNotFound } from '../../protocol.js'
+import { cancelledKey, methodNotFound } from '../../shared/protocol.js'
 import type { LegacyFacts } from '../initialize-params.js'
 import { SERVER_REQUESTS } from '../methods.js'
 import { projectAnswer } from '../project/server-request.js'

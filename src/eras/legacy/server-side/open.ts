@@ -12,7 +12,7 @@ import { type Conversation, type ConversationListener, outcomeOf } from '../../.
 import type { RemoteAddress } from '../../../rpc/http/reply.js'
 import type { Channel } from '../../../wire/channel.js'
 import type { HttpClient } from '../../../wire/http.js'
-import { BufferedClose } from '../../buffered-close.js'
+import { BufferedClose } from '../../shared/buffered-close.js'
 import { mayBeOlder } from '../../shared/probe-verdict.js'
 import {
   type InitializeOptions,

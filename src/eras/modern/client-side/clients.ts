@@ -5,7 +5,7 @@ import { type JsonText, ownText, rawText } from '../../../kernel/json/text.js'
 import type { Client, ProjectedRequest, ServerRequest, Via } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import { type ClientCapabilities, newClientId } from '../../../model/peer.js'
-import { MODERN_REVISION } from '../../protocol.js'
+import { MODERN_REVISION } from '../../shared/protocol.js'
 import type { Envelope } from '../envelope.js'
 
 /** The `clientInfo` of a client that sent none. */

@@ -17,8 +17,8 @@ import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
 import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
-import { META, MODERN_REVISION } from '../../protocol.js'
-import { encodeModernEnd, httpStatusOf, projectModernError, type Stage } from '../errors.js'
+import { META, MODERN_REVISION } from '../../shared/protocol.js'
+import { type ErrorStage, encodeModernEnd, httpStatusOf, projectModernError } from '../errors.js'
 import { isCacheable, methodMayNeedInput } from '../methods.js'
 import { projectModernOnce } from '../project/messages.js'
 import { readResultType, stamped } from '../result-type.js'
@@ -90,7 +90,7 @@ export const encodeEntryError = (id: JsonText, error: JsonText): Response => err
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
   withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
 
-const errorResponse = (id: JsonText, error: JsonText, stage: Stage): Response => ({
+const errorResponse = (id: JsonText, error: JsonText, stage: ErrorStage): Response => ({
   frame: encodeError(id, error),
   status: httpStatusOf(error, stage),
 })

@@ -8,6 +8,7 @@ import { messageEvent, SSE_COMMENT, SSE_HEADERS } from '../../../wire/framing/ss
 import type { AcceptedTypes, HttpExchange, HttpResponder, HttpStream } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
+import { cutOff } from '../../shared/cut-off.js'
 import { readEnvelope } from '../envelope.js'
 import { LISTEN } from './encode-outcome.js'
 import type { CallEnding, Replies } from './inbound-call.js'
@@ -166,17 +167,14 @@ export class HttpAnswer implements Replies {
 
   #write(frame: OutgoingMessage): void {
     const out = this.#stream()
-    const { queuedBytes } = out
-    if (queuedBytes <= this.#context.bounds.max.streamQueue) {
+    if (out.queuedBytes <= this.#context.bounds.max.streamQueue) {
       out.write(messageEvent(frame))
       return
     }
-    this.#context.bounds.hit('streamQueue')
-    this.#context.log.warn({ queuedBytes }, 'cut off a client that does not read its event stream')
     this.#out = undefined
     this.#close()
     // Cancels the request, like any end of its stream.
-    out.destroy()
+    cutOff(out, this.#context)
   }
 
   #close(): void {

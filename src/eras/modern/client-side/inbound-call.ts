@@ -1,8 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
-import { Cancellable } from '../../../model/cancellable.js'
-import type { Call, CancelReason } from '../../../model/links.js'
+import type { Call } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -10,6 +9,7 @@ import { overloadResponse } from '../../../rpc/http/errors.js'
 import { encodeProgress } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
+import { InboundCall } from '../../shared/inbound-call.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { projectModernMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
@@ -39,8 +39,8 @@ export interface InboundRequest extends RequestFacts {
   readonly over: () => void
 }
 
-/** One request of a modern client, from its arrival to its answer; its id and token never leave this hop. */
-export class ModernInboundCall extends Cancellable implements Call {
+/** One request of a modern client. */
+export class ModernInboundCall extends InboundCall {
   readonly client: ModernClient
   readonly caller: Caller
   readonly method: string
@@ -49,7 +49,6 @@ export class ModernInboundCall extends Cancellable implements Call {
   readonly wantsProgress: boolean
   readonly logLevel: McpLogLevel | undefined
   readonly #request: InboundRequest
-  #isOver = false
 
   constructor(request: InboundRequest) {
     super()
@@ -74,7 +73,7 @@ export class ModernInboundCall extends Cancellable implements Call {
 
   progress(progress: Progress): void {
     const { token } = this.#request
-    if (this.#isOver || token === undefined) return
+    if (this.isOver || token === undefined) return
     const params = projectModernMeta(progress.params)
     const known = params === progress.params ? progress : new Progress(params)
     this.#request.replies.send(encodeProgress(known, token), true)
@@ -89,29 +88,21 @@ export class ModernInboundCall extends Cancellable implements Call {
     }
   }
 
-  end(outcome: Outcome): void {
-    if (this.#isOver) return
-    this.#close()
-    this.#answer(outcome)
+  protected over(): void {
+    this.client.openCalls -= 1
+    this.#request.over()
   }
 
-  /** Cancels the call on behalf of the client, which gets no answer (basic/patterns/cancellation). */
-  cancel(reason: CancelReason): void {
-    if (this.#isOver) return
-    this.#close()
-    this.cancelled(reason)
+  protected dismiss(): void {
     this.#request.replies.end(undefined, { status: 200 })
   }
 
-  /** Ends the call from our side: the client gets an error, or the orderly end of its subscription. */
-  abandon(reason: string, why: Fault): void {
-    if (this.#isOver) return
-    this.#close()
-    this.cancelled(reason)
-    this.#answer(this.method === LISTEN ? succeeded(EMPTY) : failed(why))
+  /** A subscription ends in order. */
+  protected answerAbandoned(why: Fault): void {
+    this.answer(this.method === LISTEN ? succeeded(EMPTY) : failed(why))
   }
 
-  #answer(outcome: Outcome): void {
+  protected answer(outcome: Outcome): void {
     const { frame, status } = this.#encoded(outcome)
     const why = outcome.kind === 'fault' ? outcome.fault : undefined
     const isListenEnd = this.method === LISTEN && outcome.kind === 'result'
@@ -132,7 +123,7 @@ export class ModernInboundCall extends Cancellable implements Call {
   }
 
   #send(method: string, params: JsonText, mayDrop = false): void {
-    if (!this.#isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
+    if (!this.isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 
   /**
@@ -141,12 +132,6 @@ export class ModernInboundCall extends Cancellable implements Call {
    */
   #cancelledNotice(): Buffer {
     return encodeNotification('notifications/cancelled', objectText([['requestId', this.#request.id]]))
-  }
-
-  #close(): void {
-    this.#isOver = true
-    this.client.openCalls -= 1
-    this.#request.over()
   }
 }
 

@@ -1,7 +1,7 @@
 import type { JsonCursor } from '../../../kernel/json/cursor.js'
 import { mayContain, withoutInner } from '../../../kernel/json/edit.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import { RESERVED, TASK_KEYS } from '../../protocol.js'
+import { RESERVED, TASK_KEYS } from '../../shared/protocol.js'
 
 /** The part of the reserved prefix that has a single JSON spelling: `/` may also be `\/`. */
 const RESERVED_WORD = 'modelcontextprotocol'

@@ -7,7 +7,7 @@ import type { CallSink, Downlink, DownlinkListener, DownstreamCall, Request } fr
 import { succeeded } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { MODERN_REVISION } from '../../protocol.js'
+import { MODERN_REVISION } from '../../shared/protocol.js'
 import { discoverParams } from '../envelope.js'
 import { REQUEST_NOTIFICATIONS } from '../methods.js'
 import { LocalCall, ModernOutboundCall, type ModernOutboundContext } from './outbound-call.js'

@@ -10,8 +10,8 @@ import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
 import { encodeRequest } from '../../../wire/jsonrpc.js'
-import { HttpConversation } from '../../http-conversation.js'
-import { MODERN_REVISION } from '../../protocol.js'
+import { HttpConversation } from '../../shared/http-conversation.js'
+import { MODERN_REVISION } from '../../shared/protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
 const BAD_REQUEST = 400

@@ -5,8 +5,8 @@ import { elementsOf, type JsonText, memberOf, some, stringOf } from '../../../ke
 import type { Outcome } from '../../../model/outcome.js'
 import { errorCode } from '../../../model/rpc-error.js'
 import { type Conversation, outcomeOf } from '../../../rpc/channel/conversation.js'
-import { MODERN_CODES, MODERN_REVISION } from '../../protocol.js'
 import { mayBeOlder } from '../../shared/probe-verdict.js'
+import { MODERN_CODES, MODERN_REVISION } from '../../shared/protocol.js'
 
 /** The time for an answer to the probe. */
 const ANSWER_MS = 10_000

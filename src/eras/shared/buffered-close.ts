@@ -1,6 +1,6 @@
-import type { Fault } from '../kernel/faults.js'
-import type { JsonText } from '../kernel/json/text.js'
-import type { DownlinkListener, DownstreamCall, ServerRequest } from '../model/links.js'
+import type { Fault } from '../../kernel/faults.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { DownlinkListener, DownstreamCall, ServerRequest } from '../../model/links.js'
 
 /**
  * Forwards the events of a link, but holds back its close until it is in use, because a failed attempt may be

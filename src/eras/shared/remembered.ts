@@ -1,4 +1,4 @@
-import { type JsonText, trust } from '../kernel/json/cursor.js'
+import { type JsonText, trust } from '../../kernel/json/cursor.js'
 
 /** The number of cached texts, and their sizes: parsing shorter ones is as fast as finding them. */
 const TEXTS = 16

@@ -1,8 +1,8 @@
-import { type JsonText, memberOf } from '../kernel/json/text.js'
-import { sanitizeLine } from '../kernel/secrets/mask.js'
-import { LEGACY_REVISIONS, type Revision } from '../model/revision.js'
-import { errorText, RPC_CODES } from '../model/rpc-error.js'
-import { idKey, isId } from '../wire/jsonrpc.js'
+import { type JsonText, memberOf } from '../../kernel/json/text.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
+import { LEGACY_REVISIONS, type Revision } from '../../model/revision.js'
+import { errorText, RPC_CODES } from '../../model/rpc-error.js'
+import { idKey, isId } from '../../wire/jsonrpc.js'
 
 /** The first revision without a handshake. */
 export const MODERN_REVISION = '2026-07-28'

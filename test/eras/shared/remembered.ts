@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { remembered } from '../../src/eras/remembered.js'
-import { type JsonText, memberOf, rawText, textOf } from '../../src/kernel/json/text.js'
+import { remembered } from '../../../src/eras/shared/remembered.js'
+import { type JsonText, memberOf, rawText, textOf } from '../../../src/kernel/json/text.js'
 
 const long = (n: number, length = 100) => textOf({ n, padding: 'x'.repeat(length) })
 

@@ -5,7 +5,7 @@ import {
   isModernRevision,
   MODERN_REVISIONS,
   SUPPORTED_LEGACY,
-} from '../../src/eras/protocol.js'
+} from '../../../src/eras/shared/protocol.js'
 
 t.test('what we speak is offered from the newest to the oldest', async t => {
   t.same(
