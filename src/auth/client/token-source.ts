@@ -11,7 +11,7 @@ import type { TokenSourceContext } from './settings.js'
 import { cutErrorText, requestTokens, type TokenAnswer } from './tokens.js'
 import { runDiscovery } from './visit.js'
 
-/** Gets tokens without user interaction: refreshes the tokens of a login, or requests tokens for a machine. */
+/** Gets tokens without a user: refreshes the tokens of a login, or requests tokens for a machine. */
 export class TokenSource {
   readonly #context: TokenSourceContext
 

@@ -27,7 +27,7 @@ function* eachMember(item: TreeItem): Generator<readonly [string, TreeItem]> {
   }
 }
 
-/** The members of an object by name; the last one of repeated members. A Map, so that `__proto__` is just a name. */
+/** The members of an object by name, the last of repeated ones. A Map, so that `__proto__` is just a name. */
 export const members = (item: TreeItem | undefined): ReadonlyMap<string, TreeItem> =>
   new Map(item === undefined ? [] : eachMember(item))
 
