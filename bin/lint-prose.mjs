@@ -1,6 +1,7 @@
-// Checks the English of docs, comments, messages, test titles and commit subjects: `npm run check:prose`. Fails if
-// the share of stiff sentences of a kind is above its limit, and for each private code, long page and bad subject.
-// `--all` prints every stiff sentence; `--root DIR` checks another folder, and `--since COMMIT` other commits.
+// Checks the English of docs, comments, messages, test titles and commit subjects: `npm run check:prose`.
+// Fails if the share of stiff sentences of a kind is above its limit, and for each private code, long page
+// and bad subject. `--all` prints every stiff sentence; `--root DIR` checks another folder, and
+// `--since COMMIT` other commits.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// Generates parts of docs/ and the list of messages from the code: `npm run docs`, and part of `npm run build`.
-// With `--check`, writes nothing and fails if a page is stale.
+// Generates parts of docs/ and the list of messages from the code: `npm run docs`, and part of
+// `npm run build`. With `--check`, writes nothing and fails if a page is stale.
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'

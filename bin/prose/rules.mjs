@@ -1,5 +1,5 @@
-// The patterns of stiff English that bin/lint-prose.mjs counts. A finding is a hint: write the sentence again from
-// what its reader needs to know.
+// The patterns of stiff English that bin/lint-prose.mjs counts. A finding is a hint: rewrite the sentence for
+// its reader.
 
 /** The share of sentences with a finding that is accepted, in percent. */
 export const LIMITS = { docs: 4, comments: 7, messages: 2, titles: 4 }

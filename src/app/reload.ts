@@ -77,7 +77,8 @@ export class Reloader {
     this.#watch = new FileWatch(file, {
       clock,
       onChange: () => this.#request('check'),
-      onTrouble: code => log.warn({ file, code }, 'cannot watch the configuration file; polling it instead'),
+      onUnwatchable: code =>
+        log.warn({ file, code }, 'cannot watch the configuration file; polling it instead'),
     })
     // Wait for the watch first, or a change in between would be missed.
     void this.#watch.ready.then(() => this.#request('check'))
@@ -108,7 +109,7 @@ export class Reloader {
       if (this.#followed.has(file)) continue
       const onChange = (): void => this.#request('reload')
       // Files that cannot be watched are polled.
-      this.#followed.set(file, new FileWatch(file, { clock, onChange, onTrouble: () => undefined }))
+      this.#followed.set(file, new FileWatch(file, { clock, onChange, onUnwatchable: () => undefined }))
     }
   }
 

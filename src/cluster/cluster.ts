@@ -6,18 +6,18 @@ import type { Meter } from '../kernel/meter.js'
 import type { SessionDirectory } from '../rpc/adopted-session.js'
 import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest, OutboundExchange } from '../wire/http.js'
 import type { Relay } from '../wire/relay.js'
+import { Broadcasts } from './broadcasts.js'
 import { Directory } from './directory.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore } from './engine/engine-store.js'
 import type { ClusterMember, ClusterStore, MemberFacts } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
+import { BatchHost } from './link/batch-host.js'
 import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
+import { BATCH_PATH } from './link/frames.js'
 import { bodyDigestOf, LinkSeal, type Received } from './link/link-seal.js'
-import { PARCEL_PATH } from './link/packets.js'
-import { ParcelHost } from './link/parcel-host.js'
 import { LEFT, NEWS, PEER_PATH, PeerLinks } from './link/peer-links.js'
 import { ClusterMembers } from './members.js'
-import { Notes } from './notes.js'
 import { ClusterRelay, type UnavailableReason } from './relay.js'
 import { SessionIds } from './sealed-id.js'
 
@@ -82,14 +82,14 @@ export interface ClusterStatus {
 export class Cluster {
   readonly relay: Relay
   readonly directory: SessionDirectory
-  readonly notes: Notes
+  readonly broadcasts: Broadcasts
   readonly #store: ClusterStore
   readonly #members: ClusterMembers
   readonly #sessions: Directory
   readonly #links: PeerLinks
   readonly #relay: ClusterRelay
   readonly #seal: LinkSeal
-  readonly #parcels: ParcelHost
+  readonly #batches: BatchHost
   /** Signed data of admitted requests, by caller. */
   readonly #received = new WeakMap<Caller, Received>()
 
@@ -101,20 +101,20 @@ export class Cluster {
         ? createEngineStore(new Engine({ ...engine, clock, log, meter }), engine.prefix)
         : engine
     this.#seal = new LinkSeal(ring, id, options.speaks)
-    this.#parcels = new ParcelHost(log)
+    this.#batches = new BatchHost(log)
     this.#links = new PeerLinks({ http: options.http, seal: this.#seal, clock, scheme: options.scheme })
     const facts: Omit<MemberFacts, 'state' | 'sinceMs' | 'digest'> = {
       ...{ address: options.address, version: options.version, keys: ring.names },
     }
-    this.notes = new Notes({
+    this.broadcasts = new Broadcasts({
       ...{ id, store: this.#store, ring, clock },
       isSettled: () => this.#members.isSettled,
-      onNoted: () => this.#tellNews(),
+      onBroadcast: () => this.#tellNews(),
     })
     const members = new ClusterMembers({
       ...{ id, store: this.#store, clock, log, leaseMs: options.leaseMs, facts },
       digest: () => ring.nameOf(`configuration ${digest()}`),
-      onBeat: beat => this.notes.heard(beat),
+      onBeat: beat => this.broadcasts.receive(beat),
       onReturn: () => this.#sessions.check(),
       onFenced: () => this.#sessions.release(),
       isLostForAll: others => this.#isLostForAll(others),
@@ -196,10 +196,10 @@ export class Cluster {
           answer.send(MISDIRECTED, {})
       }
       if (path === PEER_PATH) {
-        if (request.query.has(NEWS)) this.notes.look()
+        if (request.query.has(NEWS)) this.broadcasts.readNew()
         if (request.query.has(LEFT)) this.#members.forget(caller.edge)
         responder.send(200, { 'content-type': 'text/plain' }, this.#store.isUp ? 'up' : 'down')
-      } else if (path === PARCEL_PATH) this.#parcels.serve(caller.edge ?? '', request, responder, pass)
+      } else if (path === BATCH_PATH) this.#batches.serve(caller.edge ?? '', request, responder, pass)
       else pass(request, responder)
     }
   }

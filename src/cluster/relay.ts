@@ -8,8 +8,8 @@ import { refuseWith } from '../rpc/http/errors.js'
 import type { Relay, RelayedExchange } from '../wire/relay.js'
 import type { Directory, Whereabouts } from './directory.js'
 import type { ClusterMember } from './engine/store.js'
+import { BufferedExchange } from './link/buffered-exchange.js'
 import { Forwarding, UNSURE } from './link/forwarding.js'
-import { HeldExchange } from './link/held-exchange.js'
 import type { Received } from './link/link-seal.js'
 import type { PeerLinks } from './link/peer-links.js'
 import type { ClusterMembers } from './members.js'
@@ -70,7 +70,7 @@ export interface RelayCounts {
 type Why = 'unknown' | 'refused' | 'unsure' | undefined
 
 interface Way {
-  readonly held: HeldExchange
+  readonly held: BufferedExchange
   readonly id: string
   /** Undefined for a pending call at another replica, outside of any session. */
   readonly name: SessionName | undefined
@@ -130,14 +130,14 @@ export class ClusterRelay implements Relay {
     if (name?.principalTag !== principalTag(exchange.request.caller.principal)) return false
     if (directory.isOver(name.sid)) return false
     const owner = directory.has(name.sid) ? members.id : (this.#moved.get(name.sid) ?? name.owner)
-    this.#to(owner, { held: new HeldExchange(exchange), id, name, from, hops: 0 })
+    this.#to(owner, { held: new BufferedExchange(exchange), id, name, from, hops: 0 })
     return true
   }
 
   begin(exchange: RelayedExchange): boolean {
     const { members } = this.#options
     if (!members.isLeaving) return false
-    const held = new HeldExchange(exchange)
+    const held = new BufferedExchange(exchange)
     const other = members.anyOther
     if (other === undefined) this.#refuse(held, 'leaving')
     else this.#forward(other, { held, id: other.id, name: undefined, hops: 1 }, false)
@@ -149,7 +149,7 @@ export class ClusterRelay implements Relay {
     const owner = requestState === '' ? undefined : waitsIn(requestState)
     if (owner === undefined || owner === members.id) return false
     if (members.isSure && members.find(owner) === undefined) return false
-    this.#to(owner, { held: new HeldExchange(exchange), id: owner, name: undefined, hops: 0 })
+    this.#to(owner, { held: new BufferedExchange(exchange), id: owner, name: undefined, hops: 0 })
     return true
   }
 
@@ -318,7 +318,7 @@ export class ClusterRelay implements Relay {
     return heir && { is: 'heir', owner: heir.id }
   }
 
-  #refuse({ responder, isGone }: HeldExchange, reason: UnavailableReason): void {
+  #refuse({ responder, isGone }: BufferedExchange, reason: UnavailableReason): void {
     if (isGone) return
     this.counts.late[reason] += 1
     const error = ownErrorText(RPC_CODES.unavailable, WORDS[reason], { reason })

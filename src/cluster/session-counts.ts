@@ -24,7 +24,7 @@ interface Count {
   own: number
   /** The published count, and the time of publication. */
   said: number
-  saidMs: number
+  publishedMs: number
 }
 
 /** Counts the sessions of each principal, here and at the other replicas. */
@@ -51,7 +51,9 @@ export class SessionCounts {
   async elsewhere(principal: Principal): Promise<number> {
     const { store, clock, replicas } = this.#options
     const count = this.#of(principal)
-    const asked = store.isUp ? this.#say(principal, count, count.own + 1).catch(() => undefined) : undefined
+    const asked = store.isUp
+      ? this.#publish(principal, count, count.own + 1).catch(() => undefined)
+      : undefined
     return (
       (await within(asked ?? Promise.resolve(undefined), { clock, ms: WAIT_MS })) ??
       count.own * Math.max(0, replicas() - 1)
@@ -65,21 +67,21 @@ export class SessionCounts {
     const oldMs = clock.nowMs() - AGAIN_MS
     for (const [principal, count] of this.#counts) {
       if (count.own === 0 && count.said === 0) this.#counts.delete(principal)
-      else if (count.own !== count.said || count.saidMs < oldMs)
-        void this.#say(principal, count, count.own).catch(() => undefined)
+      else if (count.own !== count.said || count.publishedMs < oldMs)
+        void this.#publish(principal, count, count.own).catch(() => undefined)
     }
   }
 
   #of(principal: Principal): Count {
-    const count = this.#counts.get(principal) ?? { own: 0, said: 0, saidMs: 0 }
+    const count = this.#counts.get(principal) ?? { own: 0, said: 0, publishedMs: 0 }
     this.#counts.set(principal, count)
     return count
   }
 
-  async #say(principal: Principal, count: Count, own: number): Promise<number> {
+  async #publish(principal: Principal, count: Count, own: number): Promise<number> {
     const { id, store, ring, clock } = this.#options
     count.said = own
-    count.saidMs = clock.nowMs()
+    count.publishedMs = clock.nowMs()
     return await store.count(ring.nameOf(`principal ${principal}`), id, own, TTL_MS)
   }
 }

@@ -56,7 +56,7 @@ export const rulesOf = ({
   const all = clients.map(rule => ({ ...rule, matches: matcherOf([rule.name]) }))
   return (name, view) => {
     const fitting = all.filter(({ matches }) => matches(name))
-    const said = [
+    const given = [
       fitting.find(rule => rule.expose !== undefined)?.expose,
       views.find(one => one.name === view)?.expose,
       expose,
@@ -64,19 +64,19 @@ export const rulesOf = ({
     const max = fitting.find(({ maxTools }) => maxTools !== undefined)?.maxTools
     const usual = toolCapOf(name)
     return {
-      mode: firstSaid(said, 'mode') ?? (max === undefined && !usual.isKnown ? undefined : 'auto'),
-      pin: firstSaid(said, 'pin'),
-      tokens: firstSaid(said, 'tokens') ?? TOKENS,
+      mode: firstGiven(given, 'mode') ?? (max === undefined && !usual.isKnown ? undefined : 'auto'),
+      pin: firstGiven(given, 'pin'),
+      tokens: firstGiven(given, 'tokens') ?? TOKENS,
       cap: max ?? usual.max,
       loadsByNeed: max === undefined && usual.loadsByNeed,
     }
   }
 }
 
-const firstSaid = <Key extends keyof ExposeRules>(
-  said: readonly (ExposeRules | undefined)[],
+const firstGiven = <Key extends keyof ExposeRules>(
+  given: readonly (ExposeRules | undefined)[],
   key: Key,
-): ExposeRules[Key] => said.find(one => one?.[key] !== undefined)?.[key]
+): ExposeRules[Key] => given.find(one => one?.[key] !== undefined)?.[key]
 
 /** Returns the mode if it does not depend on the number of tools. */
 export const shownInAnyCase = (rules: ClientExposeRules): Shown | undefined => {

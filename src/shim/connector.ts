@@ -111,7 +111,7 @@ export class Connector {
       // A draining daemon may take long to end.
       if (attempt.is === 'open' || attempt.is === 'draining') deadline.renew()
       if (attempt.is === 'nobody') this.#start(waitedMs)
-      if (deadline.hasEnded || (attempt.is !== 'open' && this.#hasFailed)) return await this.#lastLook()
+      if (deadline.hasEnded || (attempt.is !== 'open' && this.#hasFailed)) return await this.#lastCheck()
       const waitMs = this.#pauseAfter(attempt, tries)
       waitedMs += waitMs
       this.#lock?.renew()
@@ -123,7 +123,7 @@ export class Connector {
    * Tries once more before giving up: while this process was suspended, another may have started the daemon.
    * Rejects with a NoDaemon.
    */
-  async #lastLook(): Promise<DaemonConnection> {
+  async #lastCheck(): Promise<DaemonConnection> {
     const attempt = await this.#try()
     if (attempt.is === 'open') return attempt.connection
     throw this.#hasFailed ? new NoDaemon('D041', 'the daemon ended at once') : lateness(attempt)

@@ -1,7 +1,7 @@
 import { render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Live } from './live/live.js'
-import { newsBetween } from './live/news.js'
+import { changesBetween } from './live/news.js'
 import { codeIn, parseRoute, routePartsOf } from './live/route.js'
 import { onKey } from './views/keys.js'
 import { PageFrame } from './views/page.js'
@@ -11,11 +11,11 @@ import { restoreTheme } from './views/theme.js'
 const NEWS_MS = 5000
 
 /** Returns the text of the live region: the changes since its last announcement. */
-const useNews = (live: Live): string => {
+const useChanges = (live: Live): string => {
   const told = useRef({ state: live.state, atMs: 0, words: '' })
   const { state } = live
   if (state.now - told.current.atMs >= NEWS_MS) {
-    const words = newsBetween(told.current.state, state)
+    const words = changesBetween(told.current.state, state)
     told.current = words === '' ? { ...told.current, state } : { state, atMs: state.now, words }
   }
   return told.current.words
@@ -37,7 +37,7 @@ const App = ({ live }: { readonly live: Live }) => {
     })
     addEventListener('keydown', event => onKey(event, current.current))
   }, [])
-  return <PageFrame state={live.state} route={route} news={useNews(live)} onRetry={() => live.connect()} />
+  return <PageFrame state={live.state} route={route} news={useChanges(live)} onRetry={() => live.connect()} />
 }
 
 restoreTheme()

@@ -4,7 +4,7 @@ import { createProxy } from '../../src/app/proxy.js'
 import { shownStatus } from '../../src/cli/status/status.js'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { troublesOf } from '../../src/ui/live/state.js'
+import { problemsOf } from '../../src/ui/live/state.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { type ReadSample, readMetrics } from '../support/metrics.js'
 import { until } from '../support/processes.js'
@@ -207,7 +207,7 @@ t.test(
       await until(async () => isSaid((await ask('/servers')).servers), `${name} in the API`)
       await until(async () => why.test(JSON.stringify(await ask('/why', `q=${name}`))), `${name} in why`)
       const isOnPage = async (): Promise<boolean> =>
-        troublesOf(await ask('/servers')).some(
+        problemsOf(await ask('/servers')).some(
           ({ about, kind, command }) => about === name && kind === page[0] && command === page[1],
         )
       await until(() => text.test(shownStatus(proxy.status())), `${name} as status prints it`)

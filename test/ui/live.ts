@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createReader, type StreamEvent } from '../../src/ui/live/events.js'
 import { Live, retryMs } from '../../src/ui/live/live.js'
-import { newsBetween } from '../../src/ui/live/news.js'
+import { changesBetween } from '../../src/ui/live/news.js'
 import { codeIn, hrefOf, parseRoute, routePartsOf } from '../../src/ui/live/route.js'
 import { afterEvent, NOTHING } from '../../src/ui/live/state.js'
 import { call, server, servers, state } from './facts.js'
@@ -127,13 +127,16 @@ t.test('new entries follow the existing ones, and a new stream starts over', asy
 t.test('only what matters is said aloud', async t => {
   const one = state()
   const lost = state({ link: { is: 'lost', why: '', retryAt: 0 } })
-  t.equal(newsBetween(one, lost), 'Connection lost')
-  t.equal(newsBetween(lost, one), 'Connected again')
-  t.equal(newsBetween(one, one), '')
+  t.equal(changesBetween(one, lost), 'Connection lost')
+  t.equal(changesBetween(lost, one), 'Connected again')
+  t.equal(changesBetween(one, one), '')
   const failed = state({ servers: servers([server({ state: 'failed' }), server({ name: 'new' })]) })
-  t.equal(newsBetween(one, failed), 'github has failed')
+  t.equal(changesBetween(one, failed), 'github has failed')
   t.equal(
-    newsBetween(failed, state({ servers: servers([{ name: 'github', state: 'disabled', where: 'here' }]) })),
+    changesBetween(
+      failed,
+      state({ servers: servers([{ name: 'github', state: 'disabled', where: 'here' }]) }),
+    ),
     'github is disabled',
   )
 })

@@ -107,7 +107,7 @@ t.test('results are text, with any content', async t => {
   t.match(html, /&lt;script/)
   t.match(
     render(<Result answer={{ result: { isError: true, content: [] } }} tookMs={1} />),
-    /says that it failed/,
+    /reported an error/,
   )
   t.match(render(<Result answer={{ result: 7 }} tookMs={1} />), /No content/)
   const error = { code: -32603, message: 'no', data: { errorId: 'abcd-1' } }

@@ -149,7 +149,7 @@ t.test('an empty view suggests the next step', async t => {
       /Loading …|No /,
       hash,
     )
-  t.match(shown('#/'), /Nothing is wrong/)
+  t.match(shown('#/'), /No problems found/)
 })
 
 t.test('a page that is refused, or has lost the proxy, reports it', async t => {

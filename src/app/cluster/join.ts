@@ -32,7 +32,7 @@ export interface JoinContext {
   /** The digest of the active configuration. */
   readonly digest: () => string
   /** Server lists, which replicas share. */
-  readonly lists: Omit<SharedListsOptions, 'notes' | 'log'>
+  readonly lists: Omit<SharedListsOptions, 'broadcasts' | 'log'>
   /** Returns the instance that holds the call of a sealed state, if any. */
   readonly waitsIn: (requestState: string) => string | undefined
 }
@@ -83,11 +83,11 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
     ...{ bounds, clock, log, meter, digest, waitsIn },
   })
   here.cluster = cluster
-  shareLists({ ...context.lists, notes: cluster.notes, log })
+  shareLists({ ...context.lists, broadcasts: cluster.broadcasts, log })
   await cluster.join()
   const pages = new PageRelay(cluster, clock)
   return {
-    ...{ cluster, pages, replicas: { notes: cluster.notes, keys: config.keys } },
+    ...{ cluster, pages, replicas: { broadcasts: cluster.broadcasts, keys: config.keys } },
     serves(endpoint) {
       endpointAt = path => pages.endpointAt(path) ?? endpoint(path)
     },

@@ -41,7 +41,7 @@ export class LateCluster {
       ...this.#context,
       ...{ instance: this.instance, digest: () => this.#digest() },
     })
-    await this.#context.logins.share(this.#joined.cluster.notes)
+    await this.#context.logins.share(this.#joined.cluster.broadcasts)
     return this.#joined
   }
 

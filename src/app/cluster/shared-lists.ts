@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CachedServer } from '../../catalog/lists/profile-cache.js'
-import type { Notes } from '../../cluster/notes.js'
+import type { Broadcasts } from '../../cluster/broadcasts.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { ServerCacheFiles } from '../../state/server-cache.js'
@@ -11,7 +11,7 @@ const KIND = 'lists'
 const LIFE_MS = 30 * 24 * 3600_000
 
 export interface SharedListsOptions {
-  readonly notes: Pick<Notes, 'on' | 'write'>
+  readonly broadcasts: Pick<Broadcasts, 'on' | 'write'>
   readonly cache: Pick<ServerCacheFiles, 'share' | 'printOf'>
   readonly servers: () => readonly ServerOptions[]
   /** Called when another replica has read different lists of a server. */
@@ -29,7 +29,7 @@ interface Digests {
  * Shares server lists between replicas. Sends only changed lists: replicas with their own process of a server
  * may legitimately see different lists.
  */
-export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsOptions): void => {
+export const shareLists = ({ broadcasts, cache, servers, learned, log }: SharedListsOptions): void => {
   let all = new WeakMap<ServerOptions, Digests>()
   const of = (server: ServerOptions): Digests => {
     const digests = all.get(server) ?? {}
@@ -44,12 +44,12 @@ export const shareLists = ({ notes, cache, servers, learned, log }: SharedListsO
     if (!isNews) return
     delete digests.received
     const value = Buffer.concat([Buffer.from(`${print}\n`), bytes])
-    notes.write(KIND, print, { value, ttlMs: LIFE_MS }).catch((thrown: unknown) => {
+    broadcasts.write(KIND, print, { value, ttlMs: LIFE_MS }).catch((thrown: unknown) => {
       delete digests.read
       log.warn({ err: thrown }, 'cannot share changed lists with the other replicas')
     })
   })
-  notes.on(KIND, {
+  broadcasts.on(KIND, {
     received(value) {
       const end = value.indexOf('\n')
       const print = value.subarray(0, end).toString()

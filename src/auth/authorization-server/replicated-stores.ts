@@ -1,4 +1,4 @@
-import type { Notes } from '../../cluster/notes.js'
+import type { Broadcasts } from '../../cluster/broadcasts.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -10,7 +10,7 @@ const AGAIN_MS = 5000
 const LEAST_LIFE_MS = 1000
 
 export interface ReplicatedStoresOptions {
-  readonly notes: Pick<Notes, 'on' | 'read' | 'write'>
+  readonly broadcasts: Pick<Broadcasts, 'on' | 'read' | 'write'>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -36,7 +36,10 @@ export class ReplicatedStores implements StoreRegistry {
 
   constructor(options: ReplicatedStoresOptions) {
     this.#options = options
-    options.notes.on(KIND, { received: value => this.#receive(value), lost: () => void this.#offerAll() })
+    options.broadcasts.on(KIND, {
+      received: value => this.#receive(value),
+      lost: () => void this.#offerAll(),
+    })
   }
 
   add(name: string, store: ReplicatedStore): void {
@@ -56,17 +59,17 @@ export class ReplicatedStores implements StoreRegistry {
   }
 
   async seek(store: string, key: string): Promise<void> {
-    const stored = await this.#options.notes.read(KIND, subjectOf(store, key))
+    const stored = await this.#options.broadcasts.read(KIND, subjectOf(store, key))
     if (stored !== undefined) this.#receive(stored)
   }
 
   async #publish(subject: string): Promise<void> {
-    const { notes, clock, log } = this.#options
+    const { broadcasts, clock, log } = this.#options
     for (;;) {
       const pending = this.#pending.get(subject)
       if (pending === undefined) return
       try {
-        await notes.write(KIND, subject, {
+        await broadcasts.write(KIND, subject, {
           value: Buffer.from(JSON.stringify(pending.update)),
           ttlMs: pending.ttlMs,
         })
@@ -89,7 +92,7 @@ export class ReplicatedStores implements StoreRegistry {
   async #offerAll(): Promise<void> {
     for (const [name, store] of this.#stores)
       for (const [key, value] of [...store.entries()]) {
-        const stored = await this.#options.notes.read(KIND, subjectOf(name, key)).catch(() => undefined)
+        const stored = await this.#options.broadcasts.read(KIND, subjectOf(name, key)).catch(() => undefined)
         if (stored === undefined) this.changed(name, key, { value })
         else this.#receive(stored)
       }

@@ -1,6 +1,6 @@
 import { type FSWatcher, mkdirSync, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { Notes } from '../../cluster/notes.js'
+import type { Broadcasts } from '../../cluster/broadcasts.js'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { LOCAL } from '../../kernel/caller.js'
@@ -128,9 +128,9 @@ export class Logins {
   }
 
   /** Shares the logins with all replicas. */
-  async share(notes: Notes): Promise<void> {
+  async share(broadcasts: Broadcasts): Promise<void> {
     const [{ SharedLogins }, own] = await Promise.all([sharedLogins(), this.store()])
-    this.#shared = new SharedLogins({ notes, own, log: this.#options.log })
+    this.#shared = new SharedLogins({ broadcasts: broadcasts, own, log: this.#options.log })
     own.share(this.#shared)
   }
 

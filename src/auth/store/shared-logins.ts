@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Notes } from '../../cluster/notes.js'
+import type { Broadcasts } from '../../cluster/broadcasts.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CredentialPlace, CredentialRecord } from '../client/record.js'
@@ -21,7 +21,7 @@ export interface OwnLogins {
 }
 
 export interface SharedLoginsOptions {
-  readonly notes: Pick<Notes, 'on' | 'read' | 'write' | 'exclusively'>
+  readonly broadcasts: Pick<Broadcasts, 'on' | 'read' | 'write' | 'exclusively'>
   readonly own: OwnLogins
   readonly log: Logger
 }
@@ -48,7 +48,7 @@ export class SharedLogins {
 
   constructor(options: SharedLoginsOptions) {
     this.#options = options
-    options.notes.on(KIND, {
+    options.broadcasts.on(KIND, {
       received: value => this.#receive(value),
       lost: () => void this.#offerAll(),
     })
@@ -56,7 +56,7 @@ export class SharedLogins {
 
   /** Runs `work` with the newest version of a login, while no replica refreshes it. Rejects with a Fault. */
   async renewing<T>(record: CredentialRecord, work: () => Promise<T>): Promise<T> {
-    const { notes, own } = this.#options
+    const { broadcasts, own } = this.#options
     const name = own.nameOf(record)
     const guarded = async (): Promise<T> => {
       await this.#compare(record)
@@ -66,7 +66,7 @@ export class SharedLogins {
       return result
     }
     try {
-      return await notes.exclusively(KIND, name, guarded)
+      return await broadcasts.exclusively(KIND, name, guarded)
     } catch (thrown) {
       const fault = Fault.from(thrown)
       if (fault.code !== 'unavailable' && fault.code !== 'timeout') throw fault
@@ -99,7 +99,7 @@ export class SharedLogins {
 
   /** Publishes a login that was stored here. */
   kept(record: CredentialRecord): void {
-    const { notes, own, log } = this.#options
+    const { broadcasts, own, log } = this.#options
     const name = own.nameOf(record)
     const known = this.#known.get(name)
     const digest = digestOf(record)
@@ -107,7 +107,7 @@ export class SharedLogins {
     const replaced = [...(known?.replaced ?? []), ...before].slice(-REPLACED_MAX)
     const shared: Shared = { record, replaced }
     this.#known.set(name, { digest, replaced })
-    const sent = notes
+    const sent = broadcasts
       .write(KIND, name, { value: Buffer.from(JSON.stringify(shared)) })
       .catch((thrown: unknown) => {
         log.warn({ why: Fault.from(thrown).message }, 'other replicas have not been notified of a login yet')
@@ -140,8 +140,8 @@ export class SharedLogins {
 
   /** Publishes or applies the newer of the local and the shared login. */
   async #compare(record: CredentialRecord): Promise<void> {
-    const { notes, own } = this.#options
-    const stored = await notes.read(KIND, own.nameOf(record))
+    const { broadcasts, own } = this.#options
+    const stored = await broadcasts.read(KIND, own.nameOf(record))
     const mine = own.read(record)
     if (stored !== undefined) this.#receive(stored)
     else if (mine !== undefined) this.kept(mine)

@@ -6,7 +6,7 @@ import { packageFile } from '../../kernel/machine/package-file.js'
 import { whoAmI } from '../../kernel/machine/who-am-i.js'
 import { readState, replaceFile } from '../../setup/files/revise.js'
 import { placeVariables } from '../../setup/install/entry.js'
-import { isInNpxCache, lastingNode, lastingScript } from '../../setup/install/programs.js'
+import { isInNpxCache, stableNode, stableScript } from '../../setup/install/programs.js'
 import type { ServiceProgram } from '../../setup/service/files.js'
 import { SERVICE_PLATFORMS, type ServiceCommand, serviceManager } from '../../setup/service/manager.js'
 import { askDaemon } from '../../shim/ask.js'
@@ -126,10 +126,10 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   const running = fileURLToPath(packageFile('bin/mcp-proxy.js'))
   if (isInNpxCache(running)) throw fromCache()
   const machine = setupMachine()
-  const node = await lastingNode(machine, process.execPath, realpath)
-  const script = await lastingScript(machine, running, realpath)
-  for (const { path, isLasting } of [node, script]) {
-    if (!isLasting)
+  const node = await stableNode(machine, process.execPath, realpath)
+  const script = await stableScript(machine, running, realpath)
+  for (const { path, isStable } of [node, script]) {
+    if (!isStable)
       printToStderr(`D052: ${path} belongs to one version; after an update: mcp-proxy service install`)
   }
   const { env } = process

@@ -62,12 +62,13 @@ export const importVerb = defineVerb({
     ['pbpaste | mcp-proxy import -', 'A piece of configuration that was copied from a page'],
   ],
   async run(args) {
-    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }, { projectWords }] = await Promise.all([
-      setupFiles(),
-      import('../../setup/own-file.js'),
-      import('../../setup/import/plan.js'),
-      import('../../setup/import/sources.js'),
-    ])
+    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }, { projectsText: projectWords }] =
+      await Promise.all([
+        setupFiles(),
+        import('../../setup/own-file.js'),
+        import('../../setup/import/plan.js'),
+        import('../../setup/import/sources.js'),
+      ])
     const own = await openOwnFile(files, configTarget(args.config), setupMachine())
     const { sources, problems, projects } = await readSources(args)
     const isAsking =

@@ -1,6 +1,6 @@
 import { cause, explain } from '../../diagnostics/explain.js'
 import type { Plan, Planned } from '../../setup/import/plan.js'
-import { projectWords } from '../../setup/import/sources.js'
+import { projectsText } from '../../setup/import/sources.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import { readUsable } from '../shared/configuration.js'
 import { count, oneLineText, printToStderr, shortPath } from '../shared/output/output.js'
@@ -79,7 +79,7 @@ export const printSummary = (found: Findings, work: readonly ClientPlan[]): void
     .map(({ name, client }) => `${oneLineText(name)} (${client})`)
   const lines = unchosen.length === 0 ? left : [...left, `  not chosen: ${unchosen.join(', ')}`]
   for (const line of lines) printToStderr(wrappedText(line, { indent: '    ' }))
-  for (const each of found.projects) printToStderr(wrappedText(`  ${projectWords(each)}`, { indent: '    ' }))
+  for (const each of found.projects) printToStderr(wrappedText(`  ${projectsText(each)}`, { indent: '    ' }))
   if (left.length > 0)
     printToStderr(wrappedText('When these work, run mcp-proxy init again: it moves what is new.'))
 }

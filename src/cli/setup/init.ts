@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import type { ClientProgram } from '../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../setup/import/plan.js'
-import { projectWords, type Source } from '../../setup/import/sources.js'
+import { projectsText, type Source } from '../../setup/import/sources.js'
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import { readUsable } from '../shared/configuration.js'
 import { choose, confirm, isInteractive } from '../shared/output/ask.js'
@@ -138,7 +138,7 @@ const printFound = (found: Findings): void => {
   const last = `${parts.at(-1) ?? 'no servers in the files of clients'}${more}`
   const [first, ...others] = [...parts.slice(0, -1), last]
   printToStderr(wrapped([`Found  ${first}`, ...others], { separator: ' · ' }))
-  for (const each of found.projects) printToStderr(wrappedText(projectWords(each)))
+  for (const each of found.projects) printToStderr(wrappedText(projectsText(each)))
 }
 
 /** Returns the chosen servers that our file lacks. */

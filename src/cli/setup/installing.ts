@@ -34,7 +34,7 @@ export const openContext = async (
     { files, state },
     { openOwnFile },
     { Journals },
-    { lastingNode },
+    { stableNode: lastingNode },
     { claudeProgram },
     { placeVariables },
   ] = await Promise.all([
@@ -49,7 +49,7 @@ export const openContext = async (
   const config = resolve(configTarget(flag))
   const ownFile = await openOwnFile(files, config, machine)
   const node = await lastingNode(machine, process.execPath, realpath)
-  if (!node.isLasting)
+  if (!node.isStable)
     printToStderr(
       `D052: ${node.path} is the Node of one version; after an update: mcp-proxy install --refresh`,
     )

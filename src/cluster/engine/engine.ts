@@ -108,7 +108,7 @@ export class Engine {
     const late = new Promise<never>((_, reject) => {
       waiting = { beganMs, looks: 0, reject }
       this.#waiting.add(waiting)
-      this.#lookLater()
+      this.#checkLater()
     })
     try {
       const said = await Promise.race([this.#client.sendCommand([...args]), late])
@@ -126,17 +126,17 @@ export class Engine {
     }
   }
 
-  #lookLater(): void {
+  #checkLater(): void {
     if (this.#timer !== undefined || this.#waiting.size === 0) return
     const dueMs = this.#clock.nowMs() + LOOK_MS
     this.#timer = this.#clock.after(LOOK_MS, () => {
       this.#timer = undefined
-      this.#look(this.#clock.nowMs() > dueMs + BUSY_MS)
-      this.#lookLater()
+      this.#check(this.#clock.nowMs() > dueMs + BUSY_MS)
+      this.#checkLater()
     })
   }
 
-  #look(wasBusy: boolean): void {
+  #check(wasBusy: boolean): void {
     for (const waiting of this.#waiting) {
       if (!wasBusy) waiting.looks += 1
       if (waiting.looks < LOOKS && this.#clock.nowMs() < waiting.beganMs + LIMIT_MS) continue

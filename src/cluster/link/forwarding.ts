@@ -7,7 +7,7 @@ import { classifyWithin } from '../../wire/classify.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { messageEvent } from '../../wire/framing/sse-write.js'
 import type { HttpHeaders, HttpStream, OutboundExchange, ReplyListener } from '../../wire/http.js'
-import type { HeldExchange } from './held-exchange.js'
+import type { BufferedExchange } from './buffered-exchange.js'
 
 /** Response status of a replica that does not have the session. */
 export const MISDIRECTED = 421
@@ -58,7 +58,7 @@ export interface ForwardingEvents {
 
 /** Forwards one exchange to another replica and passes the response to the client. */
 export class Forwarding implements ReplyListener {
-  readonly #held: HeldExchange
+  readonly #held: BufferedExchange
   readonly #on: ForwardingEvents
   readonly #bounds: LimitCounters
   #link: OutboundExchange | undefined
@@ -73,7 +73,7 @@ export class Forwarding implements ReplyListener {
   #isResumable: boolean | undefined
   #isOver = false
 
-  constructor(held: HeldExchange, bounds: LimitCounters, on: ForwardingEvents) {
+  constructor(held: BufferedExchange, bounds: LimitCounters, on: ForwardingEvents) {
     this.#held = held
     this.#bounds = bounds
     this.#on = on

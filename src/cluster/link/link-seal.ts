@@ -58,7 +58,7 @@ export interface Received {
 }
 
 /** A caller, encoded for another replica. */
-export interface CallerWords {
+export interface CallerClaims {
   readonly p: string
   readonly s?: readonly string[]
   /** Absent if the credential does not expire. */
@@ -70,7 +70,7 @@ export interface CallerWords {
   readonly i?: true
 }
 
-interface Said extends CallerWords {
+interface Claims extends CallerClaims {
   readonly from: string
   readonly to: string
   readonly n: number
@@ -80,7 +80,7 @@ interface Said extends CallerWords {
   readonly l?: number
 }
 
-export const sealContext = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerWords => ({
+export const sealContext = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerClaims => ({
   p: principal,
   ...(scopes !== undefined && { s: [...scopes] }),
   ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
@@ -91,7 +91,7 @@ export const sealContext = ({ principal, scopes, endsMs, workspace, view, proof 
 })
 
 /** Decodes a caller; `edge` is the replica that authenticated it. */
-export const callerOf = ({ p, s, e, w, v, t, i }: CallerWords, edge: string): Caller => ({
+export const callerOf = ({ p, s, e, w, v, t, i }: CallerClaims, edge: string): Caller => ({
   principal: p,
   scopes: s && new Set(s),
   endsMs: e ?? Number.POSITIVE_INFINITY,
@@ -137,7 +137,7 @@ export class LinkSeal {
     { caller, body, adopts = false }: Sender,
   ): Record<string, string> {
     this.#last += 1
-    const said: Said = {
+    const said: Claims = {
       ...{ from: this.#id, to, n: this.#last, digest: bodyDigestOf(body), ...sealContext(caller) },
       ...(adopts && { a: true }),
       ...(this.#speaks > 1 && { l: this.#speaks }),
@@ -153,7 +153,7 @@ export class LinkSeal {
     const mac = Buffer.from(sent.headers[MAC] ?? '', 'base64url')
     if (!this.#ring.isSigned(textOf(sent), mac)) return undefined
     // Only replicas have the key, so the content is trusted.
-    const said = JSON.parse(Buffer.from(sent.headers[WHO] ?? '', 'base64url').toString()) as Said
+    const said = JSON.parse(Buffer.from(sent.headers[WHO] ?? '', 'base64url').toString()) as Claims
     if (said.to !== this.#id) return 'other'
     if (!this.#takes(said.from, said.n)) return undefined
     const speaks = Math.min(said.l ?? 1, this.#speaks)

@@ -2,8 +2,8 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
 import type { HttpClient, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { ClusterMember } from '../engine/store.js'
+import { Batches, type Sent } from './batches.js'
 import type { LinkSeal } from './link-seal.js'
-import { Parcels, type Sent } from './parcels.js'
 
 /** Answers liveness checks with the state of the engine. */
 export const PEER_PATH = '/peer'
@@ -43,7 +43,7 @@ interface Peer {
 }
 
 /** The answer to a liveness check. */
-export interface PeerWords {
+export interface PeerClaims {
   readonly engine: 'up' | 'down'
 }
 
@@ -52,11 +52,11 @@ export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #peers = new Map<string, Peer>()
   /** Pending liveness checks, shared by all waiting callers. */
-  readonly #asked = new Map<string, Promise<PeerWords | undefined>>()
+  readonly #asked = new Map<string, Promise<PeerClaims | undefined>>()
   /** Replicas that missed the last check, or lost a request since. */
   readonly #doubtful = new Set<string>()
 
-  readonly #parcels = new Parcels((to, request, listener) => this.#send(to, request, listener))
+  readonly #batches = new Batches((to, request, listener) => this.#send(to, request, listener))
 
   constructor(options: PeerLinksOptions) {
     this.#options = options
@@ -64,8 +64,8 @@ export class PeerLinks {
 
   /** Sends a request to a replica; `listener` receives the response. */
   send(to: ClusterMember, request: Sent, listener: ReplyListener): OutboundExchange {
-    const parcels = this.#parcels
-    return parcels.takes(to, request) ? parcels.add(to, request, listener) : this.#send(to, request, listener)
+    const batches = this.#batches
+    return batches.takes(to, request) ? batches.add(to, request, listener) : this.#send(to, request, listener)
   }
 
   /** Sends a request as an exchange of its own. */
@@ -104,7 +104,7 @@ export class PeerLinks {
   }
 
   /** Checks whether a replica is alive; resolves with undefined if it does not answer in time. */
-  ask(to: ClusterMember): Promise<PeerWords | undefined> {
+  ask(to: ClusterMember): Promise<PeerClaims | undefined> {
     const asked =
       this.#asked.get(to.id) ??
       this.probe(to)
@@ -123,7 +123,7 @@ export class PeerLinks {
   probe(
     to: ClusterMember,
     word?: typeof NEWS | typeof LEFT,
-  ): Promise<PeerWords & { readonly status: number }> {
+  ): Promise<PeerClaims & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
@@ -178,5 +178,5 @@ const NOTHING = Buffer.alloc(0)
 /** Caller of the replica's own requests. */
 const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
 
-const wordsOf = (chunks: readonly Buffer[]): PeerWords =>
+const wordsOf = (chunks: readonly Buffer[]): PeerClaims =>
   Buffer.concat(chunks).toString() === 'down' ? { engine: 'down' } : { engine: 'up' }

@@ -9,7 +9,7 @@ export interface FileWatchOptions {
   /** Called after the file, or a folder or link on its path, has changed and been quiet for a moment. */
   readonly onChange: () => void
   /** Called once, with its code, if a folder cannot be watched: changes are then found by polling. */
-  readonly onTrouble: (code: string) => void
+  readonly onUnwatchable: (code: string) => void
 }
 
 /** Editors write in several steps; changes within this time are one change. */
@@ -37,7 +37,7 @@ export class FileWatch {
   #stirredMs: number | undefined
   /** The identity of the file at the last check. */
   #seen: Promise<string>
-  #isLooking = false
+  #isChecking = false
   #isTroubled = false
   #isClosed = false
 
@@ -45,7 +45,7 @@ export class FileWatch {
     this.#file = resolve(file)
     this.#options = options
     this.#seen = identityOf(this.#file)
-    this.#poll = options.clock.every(POLL_MS, () => void this.#lookAgain())
+    this.#poll = options.clock.every(POLL_MS, () => void this.#checkAgain())
     this.ready = this.#arm()
   }
 
@@ -91,18 +91,18 @@ export class FileWatch {
       watcher.on('error', thrown => {
         watcher.close()
         if (this.#folders.get(path) === folder) this.#folders.delete(path)
-        this.#trouble(thrown)
+        this.#reportOnce(thrown)
       })
     } catch (thrown) {
-      this.#trouble(thrown)
+      this.#reportOnce(thrown)
     }
   }
 
-  #trouble(thrown: unknown): void {
+  #reportOnce(thrown: unknown): void {
     const code = systemCode(thrown) ?? 'unknown reason'
     // If a folder is gone, the one above it is watched next.
     if (this.#isClosed || code === 'ENOENT' || code === 'ENOTDIR') return
-    if (!this.#isTroubled) this.#options.onTrouble(code)
+    if (!this.#isTroubled) this.#options.onUnwatchable(code)
     this.#isTroubled = true
   }
 
@@ -129,12 +129,12 @@ export class FileWatch {
   }
 
   /** One check at a time, because it hangs on a network drive that is gone. */
-  async #lookAgain(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  async #checkAgain(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
     await this.#compare()
     await this.#arm()
-    this.#isLooking = false
+    this.#isChecking = false
   }
 
   async #compare(): Promise<void> {

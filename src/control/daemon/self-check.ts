@@ -55,10 +55,10 @@ export const startSelfCheck = (
     }
   }
   // An unreadable folder proves nothing.
-  const lookIfPossible = (): void => void look().catch(() => undefined)
+  const checkIfPossible = (): void => void look().catch(() => undefined)
   const timers: readonly Timer[] = [
-    clock.after(FIRST_LOOK_MS, lookIfPossible),
-    clock.every(LOOK_MS, lookIfPossible),
+    clock.after(FIRST_LOOK_MS, checkIfPossible),
+    clock.every(LOOK_MS, checkIfPossible),
   ]
   return {
     cancel: () => {

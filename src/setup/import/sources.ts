@@ -42,7 +42,7 @@ export interface ProjectCount {
 }
 
 /** Formats a message such as "3 Claude Code projects have their own servers (7); they stay there". */
-export const projectWords = ({ label, projects, servers }: ProjectCount): string =>
+export const projectsText = ({ label, projects, servers }: ProjectCount): string =>
   `${projects} ${label} ${projects === 1 ? 'project has its' : 'projects have their'} own servers (${servers}); they stay there`
 
 export interface SourceOptions {

@@ -14,9 +14,9 @@ export const whyFrail = (path: string): string | undefined => {
 }
 
 /** A path, and whether it survives an update of its target. */
-export interface LastingPath {
+export interface StablePath {
   readonly path: string
-  readonly isLasting: boolean
+  readonly isStable: boolean
 }
 
 type RealPath = (path: string) => Promise<string>
@@ -25,36 +25,36 @@ type RealPath = (path: string) => Promise<string>
  * Returns a stable path of Node: the first `node` on PATH that is the running one and not in a version
  * folder, or else the running path.
  */
-export const lastingNode = async (
+export const stableNode = async (
   machine: ClientMachine,
   running: string,
   realpath: RealPath,
-): Promise<LastingPath> => {
+): Promise<StablePath> => {
   const ours = await realpath(running).catch(() => running)
   const name = machine.platform === 'win32' ? 'node.exe' : 'node'
   const path = await onPath(machine, name, async found => (await realpath(found)) === ours)
-  return path === undefined ? { path: running, isLasting: isLasting(running) } : { path, isLasting: true }
+  return path === undefined ? { path: running, isStable: isStable(running) } : { path, isStable: true }
 }
 
 /** Returns a stable path of our script, which is `mcp-proxy` on PATH. */
-export const lastingScript = async (
+export const stableScript = async (
   machine: ClientMachine,
   running: string,
   realpath: RealPath,
-): Promise<LastingPath> => {
+): Promise<StablePath> => {
   const isOurs = async (path: string): Promise<boolean> =>
     (await realpath(path).catch(() => undefined)) === (await realpath(running))
   // pnpm keeps each version in a separate folder, next to a link to the installed one.
   const linked = running.replace(PNPM_FOLDER, '')
-  if (linked !== running && (await isOurs(linked))) return { path: linked, isLasting: isLasting(linked) }
-  if (isLasting(running)) return { path: running, isLasting: true }
+  if (linked !== running && (await isOurs(linked))) return { path: linked, isStable: isStable(linked) }
+  if (isStable(running)) return { path: running, isStable: true }
   const path = await onPath(machine, 'mcp-proxy', isOurs)
-  return path === undefined ? { path: running, isLasting: false } : { path, isLasting: true }
+  return path === undefined ? { path: running, isStable: false } : { path, isStable: true }
 }
 
 const PNPM_FOLDER = /\.pnpm[/\\][^/\\]+[/\\]/
 
-const isLasting = (path: string): boolean => !VERSION_FOLDER.test(path)
+const isStable = (path: string): boolean => !VERSION_FOLDER.test(path)
 
 const onPath = async (
   { env }: ClientMachine,
@@ -63,7 +63,7 @@ const onPath = async (
 ): Promise<string | undefined> => {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     const path = join(folder, name)
-    if (folder !== '' && isLasting(path) && (await isOurs(path).catch(() => false))) return path
+    if (folder !== '' && isStable(path) && (await isOurs(path).catch(() => false))) return path
   }
   return undefined
 }

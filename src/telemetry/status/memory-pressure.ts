@@ -80,7 +80,7 @@ export const residentBytes = (): number | undefined => tryMeasure(() => process.
  */
 export const watchMemory = (options: MemoryPressureOptions): Timer => {
   const { bounds, clock, log, relieve, sample = sampleMemory, onLate } = options
-  let lookedMs = clock.nowMs()
+  let checkedMs = clock.nowMs()
   const look = (): MemorySample | undefined => {
     const seen = tryMeasure(() => sample(bounds.max.memory))
     if (seen !== undefined) bounds.memoryBytes = seen.limitBytes
@@ -89,8 +89,8 @@ export const watchMemory = (options: MemoryPressureOptions): Timer => {
   look()
   return clock.every(LOOK_MS, () => {
     const nowMs = clock.nowMs()
-    onLate?.(Math.max(0, nowMs - lookedMs - LOOK_MS))
-    lookedMs = nowMs
+    onLate?.(Math.max(0, nowMs - checkedMs - LOOK_MS))
+    checkedMs = nowMs
     const before = bounds.pressure
     const seen = look()
     if (seen === undefined) return

@@ -60,11 +60,11 @@ export class SlowReaders {
     const seen = { holding, onClose, bytes: response.writableLength, tookMs: this.#clock.nowMs() }
     this.#seen.set(response, seen)
     response.on('close', onClose)
-    this.#timer ??= this.#clock.every(LOOK_MS, () => this.#look())
+    this.#timer ??= this.#clock.every(LOOK_MS, () => this.#check())
     return seen
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#seen.size === 0) {
       this.close()
       return

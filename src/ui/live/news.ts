@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Describes the changes between two states of the page in a sentence. Empty without important changes. */
-export const newsBetween = (before: PageState, after: PageState): string => {
+export const changesBetween = (before: PageState, after: PageState): string => {
   if (before.link.is === 'live' && after.link.is === 'lost') return 'Connection lost'
   if (before.link.is === 'lost' && after.link.is === 'live') return 'Connected again'
   const known = new Map(before.servers?.servers.map(server => [server.name, stateOf(server)]))

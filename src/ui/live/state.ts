@@ -3,7 +3,7 @@ import type { ProxyStatus } from '../../telemetry/status/status.js'
 
 /** An enabled server. Disabled ones have only a name and a state. */
 export type ServerRow = Extract<ServersView['servers'][number], { readonly stateMs: number }>
-export type PageTrouble = ServersView['troubles'][number]
+export type PageProblem = ServersView['troubles'][number]
 export type AnyServer = ServersView['servers'][number]
 export type CallRow = CallsView['recent'][number]
 export type ErrorRow = ErrorsView['errors'][number]
@@ -83,7 +83,7 @@ export const afterEvent = (
 export const isOn = (server: AnyServer): server is ServerRow => 'stateMs' in server
 
 /** Returns the problems of a server, or the problems that need attention. */
-export const troublesOf = (view: ServersView | undefined, name?: string): readonly PageTrouble[] =>
+export const problemsOf = (view: ServersView | undefined, name?: string): readonly PageProblem[] =>
   view?.troubles.filter(({ level, server }) => (name === undefined ? level !== 'meant' : server === name)) ??
   []
 

@@ -1,14 +1,14 @@
 import type { ServersView } from '../../control/api/views.js'
 import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
-import { isOn, type PageState, troublesOf } from '../live/state.js'
+import { isOn, type PageState, problemsOf } from '../live/state.js'
 import { FactList } from '../parts/facts.js'
 import { bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { CommandText, Empty } from '../parts/text.js'
 import { InFlightView } from './in-flight.js'
+import { ProblemList } from './problem-list.js'
 import { ServerTable } from './servers.js'
-import { TroubleList } from './trouble-list.js'
 
 /** Adds up the slots of all servers and of requests without a server. @internal */
 export const allSlots = (view: ServersView): readonly Slot[] => {
@@ -50,7 +50,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
   const hits = Object.values(status.limits).reduce((sum, { hits: one }) => sum + one, 0)
   return (
     <>
-      <TroubleList all={troublesOf(servers)} />
+      <ProblemList all={problemsOf(servers)} />
       <section aria-labelledby="traffic">
         <h3 id="traffic">Traffic</h3>
         <FactList

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { hrefOf, type PageRoute, VIEWS } from '../live/route.js'
-import { type PageState, troublesOf } from '../live/state.js'
+import { type PageState, problemsOf } from '../live/state.js'
 import { Help } from '../parts/dialog.js'
 import { age } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
@@ -60,7 +60,7 @@ export const PageFrame = ({ state, route, onRetry, news }: PageProps) => {
 
 const Header = ({ state, route }: { readonly state: PageState; readonly route: PageRoute }) => {
   const { status, servers } = state
-  const bad = troublesOf(servers).length
+  const bad = problemsOf(servers).length
   return (
     <header>
       <div class="brand">

@@ -1,6 +1,6 @@
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf, troublesOf } from '../live/state.js'
+import { type AnyServer, isOn, type PageState, problemsOf, type ServerRow, stateMsOf } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { type Fact, FactList } from '../parts/facts.js'
 import { age, bytes, countText, many, ms } from '../parts/format.js'
@@ -9,7 +9,7 @@ import { Sparkline } from '../parts/sparkline.js'
 import { Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { Log } from './log.js'
-import { TroubleList } from './trouble-list.js'
+import { ProblemList } from './problem-list.js'
 
 const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
@@ -108,7 +108,7 @@ export const ServerPage = ({ state, name }: { readonly state: PageState; readonl
         <h2 class="name">{name}</h2>
         <Actions server={server} />
       </div>
-      <TroubleList all={troublesOf(state.servers, name)} isOwn />
+      <ProblemList all={problemsOf(state.servers, name)} isOwn />
       {isRunning && (
         <section aria-labelledby="facts">
           <h3 id="facts">Facts</h3>

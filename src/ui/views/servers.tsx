@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../live/route.js'
-import { type AnyServer, isOn, type PageState, type ServerRow, stateMsOf, troublesOf } from '../live/state.js'
+import { type AnyServer, isOn, type PageState, problemsOf, type ServerRow, stateMsOf } from '../live/state.js'
 import { age, countText, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
@@ -12,7 +12,7 @@ const lastErrorOf = (server: AnyServer): string =>
 
 /** Returns its problems, or its last error. */
 const remarksOf = (server: AnyServer, state: PageState): string =>
-  [...new Set(troublesOf(state.servers, server.name).map(({ kind }) => kind))].join(', ') ||
+  [...new Set(problemsOf(state.servers, server.name).map(({ kind }) => kind))].join(', ') ||
   lastErrorOf(server)
 
 /** Renders a cell of enabled servers; a dash for the others. */

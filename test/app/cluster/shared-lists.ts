@@ -1,7 +1,7 @@
 import t from 'tap'
 import { shareLists } from '../../../src/app/cluster/shared-lists.js'
 import type { CachedServer } from '../../../src/catalog/lists/profile-cache.js'
-import type { NoteListener } from '../../../src/cluster/notes.js'
+import type { BroadcastListener } from '../../../src/cluster/broadcasts.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ServerFacts } from '../../../src/model/peer.js'
@@ -20,7 +20,7 @@ const listing = (tool: string): Buffer =>
 
 /** Replicas whose notes reach all, also who wrote them. */
 const room = (count: number) => {
-  const listeners: NoteListener[] = []
+  const listeners: BroadcastListener[] = []
   const way = { isBroken: false, written: 0 }
   const all = Array.from({ length: count }, () => {
     const server = {} as ServerOptions
@@ -33,7 +33,7 @@ const room = (count: number) => {
         },
         printOf: each => (each === server ? 'print' : undefined),
       },
-      notes: {
+      broadcasts: {
         on: (_, listener) => void listeners.push(listener),
         write(_kind, _subject, { value }) {
           if (way.isBroken) return Promise.reject(new Error('no engine'))

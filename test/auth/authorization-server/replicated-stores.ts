@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ReplicatedStores } from '../../../src/auth/authorization-server/replicated-stores.js'
 import { type Kept, TokenStore } from '../../../src/auth/authorization-server/token-store.js'
-import type { NoteListener } from '../../../src/cluster/notes.js'
+import type { BroadcastListener } from '../../../src/cluster/broadcasts.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
@@ -14,14 +14,14 @@ interface Word extends Kept {
 class Room {
   readonly clock = new FakeClock()
   readonly noted = new Map<string, Buffer>()
-  readonly listeners: NoteListener[] = []
+  readonly listeners: BroadcastListener[] = []
   readonly lives: number[] = []
   isUp = true
 
   join(most = 10): TokenStore<Word> {
     const stores = new ReplicatedStores({
       ...{ clock: this.clock, log: silentLogger },
-      notes: {
+      broadcasts: {
         on: (_kind, listener) => void this.listeners.push(listener),
         read: (_kind, subject) => this.#run(() => this.noted.get(subject)),
         write: (_kind, subject, { value, ttlMs = 0 }) =>

@@ -4,7 +4,7 @@ import type { AccessRules } from '../../../src/auth/resource-server/people.js'
 import { ProtectedResource } from '../../../src/auth/resource-server/protected-resource.js'
 import { TokenChecks } from '../../../src/auth/resource-server/token-checks.js'
 import type { VerifiedToken } from '../../../src/auth/resource-server/tokens.js'
-import { type CallerWords, callerOf, sealContext } from '../../../src/cluster/link/link-seal.js'
+import { type CallerClaims, callerOf, sealContext } from '../../../src/cluster/link/link-seal.js'
 import { type Caller, LOCAL } from '../../../src/kernel/caller.js'
 import { createPersonalToken, tokenHash } from '../../../src/kernel/secrets/personal-token.js'
 import { FakeClock } from '../../support/fake-clock.js'
@@ -128,7 +128,7 @@ t.test('each copy of a caller ends with its token, and scopes without a proof ar
     { ...caller, workspace: '/p/app' },
     { ...caller, view: 'web' },
     { ...{ ...caller, view: 'web' }, workspace: '/p/app' },
-    callerOf(JSON.parse(JSON.stringify(sealContext(caller))) as CallerWords, 'replica'),
+    callerOf(JSON.parse(JSON.stringify(sealContext(caller))) as CallerClaims, 'replica'),
   ]
   const [personal, given, bob] = [await enter(PERSONAL), await enter('given'), await enter('b')]
   for (const copy of [personal, given, bob].flatMap(copies)) t.match(gate.renew(copy), copy)

@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import type { CredentialRecord } from '../../../src/auth/client/record.js'
 import { CredentialFiles } from '../../../src/auth/store/files.js'
 import { SharedLogins } from '../../../src/auth/store/shared-logins.js'
+import { Broadcasts } from '../../../src/cluster/broadcasts.js'
 import { KeyRing } from '../../../src/cluster/key-ring.js'
-import { Notes } from '../../../src/cluster/notes.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { SharedMemory } from '../../support/shared-memory.js'
@@ -24,12 +24,12 @@ const setUp = (t: Test) => {
     const files = new CredentialFiles({ folder: join(folder, name), key: undefined, log: silentLogger })
     for (const record of records) files.take(record)
     const store = memory.store()
-    const notes = new Notes({ id: name, store, clock, ring: new KeyRing(keys), isSettled: () => true })
-    const shared = new SharedLogins({ notes, own: files, log: silentLogger })
+    const notes = new Broadcasts({ id: name, store, clock, ring: new KeyRing(keys), isSettled: () => true })
+    const shared = new SharedLogins({ broadcasts: notes, own: files, log: silentLogger })
     files.share(shared)
     const facts = { address: name, version: '1', keys: [], state: 'ready', sinceMs: 1 } as const
     const beat = async (): Promise<void> => {
-      notes.heard(await store.beat(name, facts, 6000))
+      notes.receive(await store.beat(name, facts, 6000))
       for (let n = 0; n < 10; n += 1) await settled()
     }
     await beat()

@@ -29,7 +29,7 @@ class Watched {
       onChange: () => {
         this.changes += 1
       },
-      onTrouble: (code: string) => void this.troubles.push(code),
+      onUnwatchable: (code: string) => void this.troubles.push(code),
       ...more,
     }
     const watched = new watch(file, options)
@@ -176,7 +176,7 @@ t.test('after it is closed nothing is told and nothing is left', async t => {
     onChange: () => {
       changes += 1
     },
-    onTrouble: () => undefined,
+    onUnwatchable: () => undefined,
   })
   watched.close()
   writeFileSync(file, '2')

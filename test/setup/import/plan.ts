@@ -9,7 +9,7 @@ import { identityOf, isOwn, settingsOf } from '../../../src/setup/import/identit
 import type { ImportedEntry } from '../../../src/setup/import/normalise.js'
 import { type PlanOptions, planImport } from '../../../src/setup/import/plan.js'
 import {
-  projectWords,
+  projectsText,
   readClientFile,
   readClients,
   readGiven,
@@ -191,9 +191,9 @@ t.test('servers of projects stay there, and are imported into their folder when 
     sources.flatMap(({ found }) => found.map(({ name }) => name)),
     ['db'],
   )
-  t.same(projects.map(projectWords), ['2 Claude Code projects have their own servers (3); they stay there'])
+  t.same(projects.map(projectsText), ['2 Claude Code projects have their own servers (3); they stay there'])
   const named = await read(shop)
-  t.same(named.projects.map(projectWords), ['1 Claude Code project has its own servers (1); they stay there'])
+  t.same(named.projects.map(projectsText), ['1 Claude Code project has its own servers (1); they stay there'])
   const { config } = await run(home, named.sources)
   t.match(config.db, { args: ['./tools/db.mjs'], cwd: shop })
   t.match(config['db-claude-code'], { args: ['-y', 'db'] })

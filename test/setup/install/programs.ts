@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isInNpxCache, lastingNode } from '../../../src/setup/install/programs.js'
+import { isInNpxCache, stableNode } from '../../../src/setup/install/programs.js'
 
 const machine = (PATH: string) => ({ platform: 'linux', home: '/h', cwd: '/', env: { PATH } }) as const
 
@@ -12,11 +12,11 @@ t.test('the path of Node is one that outlives an update', async t => {
   const realpath = async (path: string) => links[path] ?? path
   const running = '/h/.nvm/versions/node/v22/bin/node'
   const path = '/h/.nvm/versions/node/v22/bin::/usr/bin:/usr/local/bin'
-  t.same(await lastingNode(machine(path), running, realpath), {
+  t.same(await stableNode(machine(path), running, realpath), {
     path: '/usr/local/bin/node',
     isLasting: true,
   })
-  t.same(await lastingNode(machine('/usr/bin'), running, realpath), { path: running, isLasting: false })
-  t.same(await lastingNode(machine(''), '/opt/n/node', realpath), { path: '/opt/n/node', isLasting: true })
+  t.same(await stableNode(machine('/usr/bin'), running, realpath), { path: running, isLasting: false })
+  t.same(await stableNode(machine(''), '/opt/n/node', realpath), { path: '/opt/n/node', isLasting: true })
   t.ok(isInNpxCache('/h/.npm/_npx/1/node_modules/mcp-proxy-daemon/bin/connect.cjs'))
 })

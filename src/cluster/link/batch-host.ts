@@ -2,30 +2,30 @@ import type { Logger } from '../../kernel/logger.js'
 import { refuseRequest } from '../../rpc/http/errors.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type OutgoingMessage } from '../../wire/message-parts.js'
+import type { AnswerHead, ForwardedHead } from './batches.js'
+import { FrameReader, lineOf } from './frames.js'
 import { callerOf } from './link-seal.js'
-import { lineOf, PacketReader } from './packets.js'
-import type { AnswerHead, ForwardedHead } from './parcels.js'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Serves the requests of a parcel; sends each response as soon as it is ready. */
-export class ParcelHost {
+/** Serves the requests of a batch; sends each response as soon as it is ready. */
+export class BatchHost {
   readonly #log: Logger
   /** Unanswered requests, by sender and id. */
-  readonly #inFlight = new Map<string, ParcelResponder>()
+  readonly #inFlight = new Map<string, BatchResponder>()
 
   constructor(log: Logger) {
     this.#log = log
   }
 
-  /** Serves the requests that `edge` sent. Throws for an invalid parcel. */
-  serve(edge: string, parcel: HttpRequest, responder: HttpResponder, serve: HttpHandler): void {
-    const requests = requestsIn(edge, parcel, id => this.#inFlight.get(`${edge} ${id}`)?.left())
+  /** Serves the requests that `edge` sent. Throws for an invalid batch. */
+  serve(edge: string, batch: HttpRequest, responder: HttpResponder, serve: HttpHandler): void {
+    const requests = requestsIn(edge, batch, id => this.#inFlight.get(`${edge} ${id}`)?.left())
     if (requests.length === 0) {
       responder.send(200, {})
       return
     }
-    const open = new Set<ParcelResponder>()
+    const open = new Set<BatchResponder>()
     const headers = { 'content-type': 'application/octet-stream' }
     const out = responder.stream(200, headers, () => {
       for (const each of open) each.taken()
@@ -35,7 +35,7 @@ export class ParcelHost {
     })
     const all = requests.map(({ id, request }) => {
       const key = `${edge} ${id}`
-      const each = new ParcelResponder(out, id, () => {
+      const each = new BatchResponder(out, id, () => {
         this.#inFlight.delete(key)
         open.delete(each)
         if (open.size === 0) out.end()
@@ -48,7 +48,7 @@ export class ParcelHost {
   }
 
   /** Contains the failure of one request. */
-  #serveOne(request: HttpRequest, responder: ParcelResponder, serve: HttpHandler): void {
+  #serveOne(request: HttpRequest, responder: BatchResponder, serve: HttpHandler): void {
     try {
       serve(request, responder)
     } catch (error) {
@@ -66,7 +66,7 @@ const requestsIn = (
   const requests: { readonly id: number; readonly request: HttpRequest }[] = []
   let current: ForwardedHead | undefined
   let content: Buffer = NOTHING
-  new PacketReader<ForwardedHead>({
+  new FrameReader<ForwardedHead>({
     head: head => {
       current = head
       content = NOTHING
@@ -91,8 +91,8 @@ const requestsIn = (
   return requests
 }
 
-/** The response to one request of a parcel. */
-class ParcelResponder implements HttpResponder, HttpStream {
+/** The response to one request of a batch. */
+class BatchResponder implements HttpResponder, HttpStream {
   readonly #out: HttpStream
   readonly #id: number
   readonly #onOver: () => void

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { lineOf, PARCEL_PATH, PacketReader } from '../../../src/cluster/link/packets.js'
-import { ParcelHost } from '../../../src/cluster/link/parcel-host.js'
-import { Parcels, type Sent } from '../../../src/cluster/link/parcels.js'
+import { BatchHost } from '../../../src/cluster/link/batch-host.js'
+import { Batches, type Sent } from '../../../src/cluster/link/batches.js'
+import { BATCH_PATH, FrameReader, lineOf } from '../../../src/cluster/link/frames.js'
 import { LOCAL } from '../../../src/kernel/caller.js'
 import type { Fault } from '../../../src/kernel/faults.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
@@ -34,7 +34,7 @@ class Heard implements ReplyListener {
   }
 }
 
-/** A way to a replica; `refuses` says with which status it turns parcels away. */
+/** A way to a replica; `refuses` says with which status it turns batches away. */
 const wayTo = ({
   refuses,
   isSlow = false,
@@ -42,7 +42,7 @@ const wayTo = ({
   readonly refuses?: number
   readonly isSlow?: boolean
 } = {}) => {
-  const host = new ParcelHost(silentLogger)
+  const host = new BatchHost(silentLogger)
   const served = new Map<string, { readonly request: HttpRequest; readonly responder: HttpResponder }>()
   const exchanges: LinkExchange[] = []
   const paths: string[] = []
@@ -51,14 +51,14 @@ const wayTo = ({
     if (body === 'breaks') throw new Error('broken')
     served.set(body, { request, responder })
   }
-  const parcels = new Parcels((_to, { adopts: _, ...sent }, listener) => {
+  const batches = new Batches((_to, { adopts: _, ...sent }, listener) => {
     const exchange = new LinkExchange('edge', 'owner', listener)
     exchanges.push(exchange)
     paths.push(sent.path)
     const request = { ...sent, remoteAddress: '10.0.0.1', remotePort: 1 }
     const soon = isSlow ? (then: () => void) => setImmediate(() => setImmediate(then)) : queueMicrotask
     soon(() => {
-      if (sent.path !== PARCEL_PATH) serve(request, exchange.responder)
+      if (sent.path !== BATCH_PATH) serve(request, exchange.responder)
       else if (refuses === undefined) host.serve('edge', request, exchange.responder, serve)
       else exchange.responder.send(refuses, {})
     })
@@ -70,14 +70,14 @@ const wayTo = ({
       ...{ method: 'POST', path: '/mcp', query: new URLSearchParams('a=1'), caller: LOCAL },
       ...{ headers: { 'mcp-session-id': 'é', cookie: 'secret' }, body: Buffer.from(body), ...more },
     }
-    return { heard, exchange: parcels.add(OWNER as never, request, heard) }
+    return { heard, exchange: batches.add(OWNER as never, request, heard) }
   }
   const responderOf = (body: string): HttpResponder => {
     const { responder } = served.get(body) ?? {}
     if (responder === undefined) throw new Error(`${body} did not come`)
     return responder
   }
-  return { parcels, send, served, responderOf, exchanges, paths }
+  return { batches, send, served, responderOf, exchanges, paths }
 }
 
 t.test('requests of one turn go together, and each answer comes as soon as it is there', async t => {
@@ -85,7 +85,7 @@ t.test('requests of one turn go together, and each answer comes as soon as it is
   const caller = { ...LOCAL, principal: 'person Zoë', scopes: new Set(['mcp']), view: 'web' }
   const [a, b, c] = [send('a', { caller }), send(''), send('breaks')]
   await settled()
-  t.same(paths, [PARCEL_PATH])
+  t.same(paths, [BATCH_PATH])
   t.match(served.get('a')?.request, {
     ...{ method: 'POST', path: '/mcp', headers: { 'mcp-session-id': 'é' }, remoteAddress: '10.0.0.1' },
     caller: { principal: 'person Zoë', endsMs: Number.POSITIVE_INFINITY, view: 'web', edge: 'edge' },
@@ -112,7 +112,7 @@ t.test('requests of one turn go together, and each answer comes as soon as it is
 })
 
 t.test('a request that is alone in its turn, or is large, has an exchange for itself', async t => {
-  const { parcels, send, responderOf, paths } = wayTo()
+  const { batches, send, responderOf, paths } = wayTo()
   const { heard, exchange } = send('a')
   exchange.pause()
   await settled()
@@ -132,7 +132,7 @@ t.test('a request that is alone in its turn, or is large, has an exchange for it
   ]
   const request = { method: 'POST', path: '/', query: new URLSearchParams(), headers: {}, caller: LOCAL }
   for (const [more, isTaken] of rows)
-    t.equal(parcels.takes(OWNER as never, { ...request, body: Buffer.alloc(1), ...more }), isTaken)
+    t.equal(batches.takes(OWNER as never, { ...request, body: Buffer.alloc(1), ...more }), isTaken)
 })
 
 t.test('many large requests do not become one that is too long', async t => {
@@ -142,18 +142,18 @@ t.test('many large requests do not become one that is too long', async t => {
   t.same([paths.length, served.size], [2, 9])
 })
 
-t.test('a replica that turns a parcel away gets its requests one by one', async t => {
+t.test('a replica that turns a batch away gets its requests one by one', async t => {
   for (const [refuses, later] of [
     [421, false],
     [413, true],
   ] as const) {
-    const { parcels, send, responderOf, paths } = wayTo({ refuses })
+    const { batches, send, responderOf, paths } = wayTo({ refuses })
     const [a, b] = [send('a'), send('b')]
     await settled()
-    t.same(paths, [PARCEL_PATH, '/mcp', '/mcp'])
+    t.same(paths, [BATCH_PATH, '/mcp', '/mcp'])
     for (const body of ['b', 'a']) responderOf(body).send(200, {}, `re ${body}`)
     t.same([a.heard.body, b.heard.body], ['re a', 're b'])
-    t.equal(parcels.takes(OWNER as never, { ...send('c').exchange, ...POST }), later)
+    t.equal(batches.takes(OWNER as never, { ...send('c').exchange, ...POST }), later)
   }
 })
 
@@ -180,7 +180,7 @@ t.test('a client that goes away is told to the replica, and the others stay', as
   t.same(gone, ['a', 'c'], 'after the last one the exchange is cut')
 })
 
-t.test('a client that goes away before the parcel has arrived is told once it has', async t => {
+t.test('a client that goes away before the batch has arrived is told once it has', async t => {
   const { send, responderOf, served } = wayTo({ isSlow: true })
   const [a] = [send('a'), send('b')]
   setImmediate(() => a.exchange.abort())
@@ -211,20 +211,20 @@ t.test('when the link breaks, all unanswered requests fail', async t => {
 t.test('an invalid response ends the exchange', async t => {
   for (const bytes of ['nothing\n', '{"id":1,"size":0}\n', `{"x":"${'x'.repeat(300_000)}`]) {
     let answer: HttpResponder | undefined
-    const parcels = new Parcels((_to, _request, listener) => {
+    const batches = new Batches((_to, _request, listener) => {
       const exchange = new LinkExchange('edge', 'owner', listener)
       answer = exchange.responder
       return exchange
     })
     const all = [new Heard(), new Heard()]
-    for (const one of all) parcels.add(OWNER as never, POST, one)
+    for (const one of all) batches.add(OWNER as never, POST, one)
     await settled()
     answer?.send(200, {}, bytes)
     for (const one of all) t.equal(one.fault?.code, 'disconnected', bytes.slice(0, 20))
   }
 })
 
-t.test('packets are read however they were cut', async t => {
+t.test('frames are read however they were cut', async t => {
   const [first, last] = [
     { size: 3, n: 'ä' },
     { size: 0, n: 2 },
@@ -232,7 +232,7 @@ t.test('packets are read however they were cut', async t => {
   const whole = Buffer.from(`${lineOf(first)}a\nb${lineOf(last)}`, 'latin1')
   for (let size = 1; size <= whole.length; size += 1) {
     let seen = ''
-    const reader = new PacketReader<{ readonly size: number; readonly n: unknown }>({
+    const reader = new FrameReader<{ readonly size: number; readonly n: unknown }>({
       head: ({ n }) => (seen += `<${String(n)}`),
       data: bytes => (seen += bytes.toString()),
       over: () => (seen += '>'),

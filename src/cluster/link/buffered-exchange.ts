@@ -4,7 +4,7 @@ import type { HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
 import type { RelayedExchange } from '../../wire/relay.js'
 
 /** An exchange and its body, kept until its recipient is known. */
-export class HeldExchange {
+export class BufferedExchange {
   readonly request: HttpRequest
   readonly responder: HttpResponder
   readonly #open: OpenResponder

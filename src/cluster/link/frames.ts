@@ -1,10 +1,10 @@
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 
 /** Path for batches of requests; each response is sent back as soon as it is ready. */
-export const PARCEL_PATH = '/peer/parcel'
+export const BATCH_PATH = '/peer/parcel'
 
-/** The JSON line before a packet's body, with the size of that body. */
-export interface PacketHead {
+/** The JSON line before a frame's body, with the size of that body. */
+export interface FrameHead {
   readonly size: number
 }
 
@@ -12,30 +12,29 @@ export interface PacketHead {
 const LINE_MAX = 256 * 1024
 const LF = 0x0a
 
-/** Encodes the head of a packet; each character is a byte (latin1). */
-export const lineOf = (head: PacketHead): string =>
-  `${Buffer.from(JSON.stringify(head)).toString('latin1')}\n`
+/** Encodes the head of a frame; each character is a byte (latin1). */
+export const lineOf = (head: FrameHead): string => `${Buffer.from(JSON.stringify(head)).toString('latin1')}\n`
 
-export interface PacketEvents<Head> {
+export interface FrameEvents<Head> {
   head(head: Head): void
   /** Called with each piece of the body. */
   data(bytes: Buffer): void
-  /** Called at the end of the packet. */
+  /** Called at the end of the frame. */
   over(): void
 }
 
-/** Parses packets from chunks of any size. */
-export class PacketReader<Head extends PacketHead> {
-  readonly #on: PacketEvents<Head>
+/** Parses frames from chunks of any size. */
+export class FrameReader<Head extends FrameHead> {
+  readonly #on: FrameEvents<Head>
   /** Start of an incomplete line. */
   readonly #line = new ByteRope()
   #left = 0
 
-  constructor(on: PacketEvents<Head>) {
+  constructor(on: FrameEvents<Head>) {
     this.#on = on
   }
 
-  /** Parses a chunk. Throws for invalid packets. */
+  /** Parses a chunk. Throws for invalid frames. */
   push(chunk: Buffer): void {
     let rest = chunk
     while (rest.length > 0) rest = rest.subarray(this.#left > 0 ? this.#body(rest) : this.#head(rest))
@@ -53,7 +52,7 @@ export class PacketReader<Head extends PacketHead> {
   #head(bytes: Buffer): number {
     const end = bytes.indexOf(LF)
     this.#line.add(end < 0 ? bytes : bytes.subarray(0, end))
-    if (this.#line.size > LINE_MAX) throw new RangeError('The head of the packet is too long')
+    if (this.#line.size > LINE_MAX) throw new RangeError('The head of the frame is too long')
     if (end < 0) return bytes.length
     const head = JSON.parse(this.#line.take().toString()) as Head
     this.#left = head.size

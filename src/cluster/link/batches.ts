@@ -2,18 +2,18 @@ import { Fault } from '../../kernel/faults.js'
 import type { HttpHeaders, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { ClusterMember } from '../engine/store.js'
 import { MISDIRECTED } from './forwarding.js'
-import { type CallerWords, passedOf, type Sender, sealContext } from './link-seal.js'
-import { lineOf, PARCEL_PATH, PacketReader } from './packets.js'
+import { BATCH_PATH, FrameReader, lineOf } from './frames.js'
+import { type CallerClaims, passedOf, type Sender, sealContext } from './link-seal.js'
 
 /** Larger requests get an exchange of their own. */
 const REQUEST_BYTES = 16 * 1024
-const PARCEL_BYTES = 64 * 1024
+const BATCH_BYTES = 64 * 1024
 
 /** A request to another replica. */
 export type Sent = Pick<HttpRequest, 'method' | 'path' | 'query' | 'headers' | 'body' | 'caller'> &
   Pick<Sender, 'adopts'>
 
-/** A request in a parcel, or the cancellation of an earlier one. */
+/** A request in a batch, or the cancellation of an earlier one. */
 export type ForwardedHead =
   | { readonly size: 0; readonly gone: number }
   | {
@@ -23,7 +23,7 @@ export type ForwardedHead =
       readonly path: string
       readonly query: string
       readonly headers: HttpHeaders
-      readonly caller: CallerWords
+      readonly caller: CallerClaims
     }
 
 /** A piece of a response. */
@@ -40,18 +40,18 @@ export interface AnswerHead {
 type SendAlone = (to: ClusterMember, request: Sent, listener: ReplyListener) => OutboundExchange
 
 /** Requests and cancellations to send at the end of the turn. */
-interface Due {
+interface PendingBatch {
   readonly requests: PostedRequest[]
-  /** Cancelled requests of earlier parcels. */
-  readonly gone: { readonly id: number; readonly parcel: Parcel }[]
+  /** Cancelled requests of earlier batches. */
+  readonly gone: { readonly id: number; readonly batch: Batch }[]
   bytes: number
 }
 
 /** Sends the requests of one turn to a replica as one exchange, which halves the cost of small calls. */
-export class Parcels {
+export class Batches {
   readonly #send: SendAlone
-  readonly #due = new Map<string, Due>()
-  /** Replicas of earlier versions, which do not accept parcels. */
+  readonly #pending = new Map<string, PendingBatch>()
+  /** Replicas of earlier versions, which do not accept batches. */
   readonly #plain = new Set<string>()
   #last = 0
 
@@ -68,29 +68,29 @@ export class Parcels {
   add(to: ClusterMember, request: Sent, listener: ReplyListener): OutboundExchange {
     this.#last += 1
     const one = new PostedRequest(this.#last, request, listener)
-    const due = this.#dueTo(to)
-    due.requests.push(one)
-    due.bytes += request.body.length
-    if (due.bytes > PARCEL_BYTES) this.#flush(to)
+    const pending = this.#pendingFor(to)
+    pending.requests.push(one)
+    pending.bytes += request.body.length
+    if (pending.bytes > BATCH_BYTES) this.#flush(to)
     return one
   }
 
-  #dueTo(to: ClusterMember): Due {
-    const known = this.#due.get(to.id)
+  #pendingFor(to: ClusterMember): PendingBatch {
+    const known = this.#pending.get(to.id)
     if (known !== undefined) return known
-    const due: Due = { requests: [], gone: [], bytes: 0 }
-    this.#due.set(to.id, due)
+    const pending: PendingBatch = { requests: [], gone: [], bytes: 0 }
+    this.#pending.set(to.id, pending)
     setImmediate(() => {
-      if (this.#due.get(to.id) === due) this.#flush(to)
+      if (this.#pending.get(to.id) === pending) this.#flush(to)
     })
-    return due
+    return pending
   }
 
   #flush(to: ClusterMember): void {
-    const due = this.#due.get(to.id)
-    this.#due.delete(to.id)
-    const requests = due?.requests.filter(({ isOver }) => !isOver) ?? []
-    const gone = due?.gone.filter(({ parcel }) => !parcel.isOver).map(({ id }) => id) ?? []
+    const pending = this.#pending.get(to.id)
+    this.#pending.delete(to.id)
+    const requests = pending?.requests.filter(({ isOver }) => !isOver) ?? []
+    const gone = pending?.gone.filter(({ batch }) => !batch.isOver).map(({ id }) => id) ?? []
     const [only] = requests
     if (only !== undefined && requests.length === 1 && gone.length === 0) this.#alone(to, only)
     else if (requests.length + gone.length > 0) this.#together(to, requests, gone)
@@ -101,15 +101,15 @@ export class Parcels {
   }
 
   #together(to: ClusterMember, requests: readonly PostedRequest[], gone: readonly number[]): void {
-    const parcel: Parcel = new Parcel(requests, {
-      gone: id => this.#dueTo(to).gone.push({ id, parcel }),
+    const batch: Batch = new Batch(requests, {
+      gone: id => this.#pendingFor(to).gone.push({ id, batch: batch }),
       refused: status => {
         if (status === MISDIRECTED) this.#plain.add(to.id)
         for (const one of requests) if (!one.isOver) this.#alone(to, one)
       },
     })
-    const packets = [...requests.flatMap(one => one.packet()), ...gone.map(goneOf)]
-    parcel.sentBy(this.#send(to, { ...OURS, body: Buffer.concat(packets) }, parcel))
+    const frames = [...requests.flatMap(one => one.frame()), ...gone.map(goneOf)]
+    batch.sentBy(this.#send(to, { ...OURS, body: Buffer.concat(frames) }, batch))
   }
 }
 
@@ -120,13 +120,13 @@ const goneOf = (id: number): Buffer => {
 
 const OURS = {
   method: 'POST',
-  path: PARCEL_PATH,
+  path: BATCH_PATH,
   query: new URLSearchParams(),
   headers: {},
   caller: { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY },
 }
 
-/** One request, sent in a parcel or alone. */
+/** One request, sent in a batch or alone. */
 class PostedRequest implements OutboundExchange {
   readonly id: number
   readonly request: Sent
@@ -145,7 +145,7 @@ class PostedRequest implements OutboundExchange {
     this.#way = way
   }
 
-  packet(): readonly Buffer[] {
+  frame(): readonly Buffer[] {
     const { path, query, headers, body, caller } = this.request
     const head: ForwardedHead = {
       ...{ size: body.length, id: this.id, path, query: query.toString() },
@@ -176,26 +176,26 @@ class PostedRequest implements OutboundExchange {
 /** A pause would affect all other requests; the receiver bounds each slow stream instead. */
 const NOT_HELD_BACK = (): void => undefined
 
-interface ParcelEvents {
+interface BatchEvents {
   /** Called for a cancelled request without a response yet. */
   gone(id: number): void
-  /** No request was started: the replica rejects parcels (earlier version), or this one is too long. */
+  /** No request was started: the replica rejects batches (earlier version), or this one is too long. */
   refused(status: number): void
 }
 
 /** Requests sent as one exchange. */
-class Parcel implements ReplyListener {
-  readonly #on: ParcelEvents
+class Batch implements ReplyListener {
+  readonly #on: BatchEvents
   /** Requests without a complete response. */
   readonly #open = new Map<number, PostedRequest>()
-  readonly #reader: PacketReader<AnswerHead>
+  readonly #reader: FrameReader<AnswerHead>
   #exchange: OutboundExchange | undefined
   #isBegun = false
   #piece: AnswerHead | undefined
 
-  constructor(requests: readonly PostedRequest[], on: ParcelEvents) {
+  constructor(requests: readonly PostedRequest[], on: BatchEvents) {
     this.#on = on
-    this.#reader = new PacketReader<AnswerHead>({
+    this.#reader = new FrameReader<AnswerHead>({
       head: piece => {
         this.#piece = piece
         const { id, status, headers = {} } = piece

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { Broadcasts } from '../../src/cluster/broadcasts.js'
 import type { ClusterStore } from '../../src/cluster/engine/store.js'
 import { KeyRing } from '../../src/cluster/key-ring.js'
-import { Notes } from '../../src/cluster/notes.js'
 import { FakeClock, settled } from '../support/fake-clock.js'
 import { SharedMemory } from '../support/shared-memory.js'
 
@@ -18,14 +18,14 @@ const start = () => {
   const settling = { is: true }
   const join = (id: string, keys = [first]) => {
     const store: Writable<ClusterStore> = memory.store()
-    const notes = new Notes({
+    const notes = new Broadcasts({
       ...{ id, store, clock, ring: new KeyRing(keys) },
       isSettled: () => settling.is,
     })
     const heard: string[] = []
     notes.on('word', { received: value => heard.push(value.toString()), lost: () => heard.push('lost') })
     const beat = async (): Promise<void> => {
-      notes.heard(await store.beat(id, { ...FACTS, address: id }, 6000))
+      notes.receive(await store.beat(id, { ...FACTS, address: id }, 6000))
       await settled()
     }
     return { notes, store, heard, beat }
@@ -70,7 +70,7 @@ t.test('broadcasts arrive although their numbering restarts', async t => {
   await b.beat()
   b.store.news = () => Promise.resolve({ version: 0, names: [] })
   b.heard.splice(0)
-  b.notes.heard({ ...(await b.store.beat('b', FACTS, 6000)), news: 1 })
+  b.notes.receive({ ...(await b.store.beat('b', FACTS, 6000)), news: 1 })
   t.same(b.heard, ['lost'], 'it says what it knows, and reads all')
 })
 

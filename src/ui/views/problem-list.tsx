@@ -1,6 +1,6 @@
 import { withOwnCommand } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
-import type { PageTrouble } from '../live/state.js'
+import type { PageProblem } from '../live/state.js'
 import { Lamp } from '../parts/lamp.js'
 import { SignInButton } from '../parts/sign-in.js'
 import { CommandText, LongText } from '../parts/text.js'
@@ -9,11 +9,11 @@ import { CommandText, LongText } from '../parts/text.js'
 const LOGINS = new Set(['needs-auth', 'needs-client', 'insufficient-scope'])
 
 /** Lists problems, each with the command that fixes or explains it. */
-export const TroubleList = ({
+export const ProblemList = ({
   all,
   isOwn = false,
 }: {
-  readonly all: readonly PageTrouble[]
+  readonly all: readonly PageProblem[]
   /** True if all are about the current item. */
   readonly isOwn?: boolean
 }) => (

@@ -12,62 +12,62 @@ const POLL_MS = 200
 const AGAIN_FOR_MS = 10_000
 const AGAIN_MS = 500
 
-export interface NotesOptions {
+export interface BroadcastsOptions {
   /** Id of this instance. */
   readonly id: string
   readonly store: ClusterStore
   readonly ring: KeyRing
   readonly clock: Clock
-  /** False for a while after the engine was lost, when the latest notes may be missing. */
+  /** False for a while after the engine was lost, when the latest broadcasts may be missing. */
   readonly isSettled: () => boolean
-  /** Called after each note of this replica, to notify the other replicas at once. */
-  readonly onNoted?: (() => void) | undefined
+  /** Called after each broadcast of this replica, to notify the other replicas at once. */
+  readonly onBroadcast?: (() => void) | undefined
 }
 
-export interface NoteListener {
-  /** Called for each note of any replica, including this one. */
+export interface BroadcastListener {
+  /** Called for each broadcast of any replica, including this one. */
   received(value: Buffer): void
-  /** Called when all notes may be lost: the listener should write its own again. */
+  /** Called when all broadcasts may be lost: the listener should write its own again. */
   lost(): void
 }
 
 /**
  * Broadcasts values between replicas, by kind and subject. The engine sees neither: names are HMACs and
- * values are sealed. Replicas receive a note at once, or with their next beat.
+ * values are sealed. Replicas receive a broadcast at once, or with their next beat.
  */
-export class Notes {
-  readonly #options: NotesOptions
-  readonly #listeners = new Map<string, NoteListener>()
+export class Broadcasts {
+  readonly #options: BroadcastsOptions
+  readonly #listeners = new Map<string, BroadcastListener>()
   /** Pending exclusive work of this process, by name. */
   readonly #turns = new Map<string, Promise<unknown>>()
   #generation: string | undefined
-  /** Number of the last note read; replaced by a new object to read all notes again. */
+  /** Number of the last broadcast read; replaced by a new object to read all broadcasts again. */
   #seen = { version: 0 }
   #reading: Promise<void> | undefined
 
-  constructor(options: NotesOptions) {
+  constructor(options: BroadcastsOptions) {
     this.#options = options
   }
 
   /** Registers the one listener of a kind. */
-  on(kind: string, listener: NoteListener): void {
+  on(kind: string, listener: BroadcastListener): void {
     this.#listeners.set(kind, listener)
     this.#generation = undefined
   }
 
-  /** Processes the note number and generation of a beat. */
-  heard({ news, generation }: Beat): void {
+  /** Processes the broadcast number and generation of a beat. */
+  receive({ news, generation }: Beat): void {
     // The engine restarts the numbering after an hour without replicas.
     if (generation !== this.#generation || news < this.#seen.version) {
       this.#generation = generation
       this.#seen = { version: 0 }
       for (const listener of this.#listeners.values()) listener.lost()
     }
-    if (news > this.#seen.version) this.look()
+    if (news > this.#seen.version) this.readNew()
   }
 
-  /** Reads new notes; does nothing before the first beat. */
-  look(): void {
+  /** Reads new broadcasts; does nothing before the first beat. */
+  readNew(): void {
     if (this.#generation === undefined) return
     this.#reading ??= this.#read()
       .catch(() => undefined)
@@ -76,7 +76,7 @@ export class Notes {
       })
   }
 
-  /** Returns undefined if there is no note, or its keys differ. Rejects with a Fault `unavailable`. */
+  /** Returns undefined if there is no broadcast, or its keys differ. Rejects with a Fault `unavailable`. */
   async read(kind: string, subject: string): Promise<Buffer | undefined> {
     const name = this.#nameOf(kind, subject)
     const sealed = await this.#options.store.noted(name)
@@ -85,14 +85,14 @@ export class Notes {
 
   /** Retries for 10 s, then rejects with a Fault `unavailable`. A `ttlMs` of 0 never expires. */
   async write(kind: string, subject: string, { value, ttlMs = 0 }: Noted): Promise<void> {
-    const { store, ring, clock, onNoted } = this.#options
+    const { store, ring, clock, onBroadcast } = this.#options
     const name = this.#nameOf(kind, subject)
     const sealed = ring.seal('note', name, Buffer.concat([Buffer.from(`${kind}\n`), value]))
     const endMs = clock.nowMs() + AGAIN_FOR_MS
     for (;;) {
       try {
         await store.note(name, sealed, ttlMs)
-        onNoted?.()
+        onBroadcast?.()
         return
       } catch (thrown) {
         if (clock.nowMs() >= endMs) throw Fault.from(thrown)
