@@ -1125,3 +1125,92 @@ t.test('an empty name of a person or a client is reported with a fix', t => {
   }
   t.end()
 })
+
+t.test('an invalid section is left out, and all other sections keep their values', t => {
+  const others = { listen: { port: 9999 }, timeouts: { call: '7s' }, pageSize: 50 }
+  const rows: readonly (readonly [wrong: object, key: string])[] = [
+    [{ tracing: { endpoint: 7 } }, 'tracing.endpoint'],
+    [{ tracing: {} }, 'tracing'],
+    [{ tracing: { endpoint: 'http://127.0.0.1:4318', headers: { a: 7 }, ratio: 'x' } }, 'tracing.headers.a'],
+    [{ tracing: { endpoint: {}, baggage: [7, ''] } }, 'tracing.endpoint'],
+    [{ tracing: [] }, 'tracing'],
+    [{ metrics: { listen: 7 } }, 'metrics.listen'],
+    [{ metrics: 7 }, 'metrics'],
+    [{ requestState: { keys: 7 } }, 'requestState.keys'],
+    [{ limits: 'many' }, 'limits'],
+    [{ expose: { tokens: 'x' } }, 'expose.tokens'],
+    [{ log: { level: 7 } }, 'log.level'],
+    [{ daemon: [] }, 'daemon'],
+    [{ results: { max: 'x' } }, 'results.max'],
+  ]
+  for (const [wrong, key] of rows) {
+    const text = JSON.stringify({ mcpServers: { a: { command: 'x' } }, ...others, ...wrong })
+    const { config, problems } = parseConfig(text, '/etc/mcp.json', {})
+    t.match(config, { listen: { port: 9999 }, pageSize: 50 }, key)
+    t.match(config?.servers[0]?.timeouts, { callMs: 7000 }, key)
+    t.ok(
+      problems.some(problem => problem.severity === 'error' && problem.key === key),
+      key,
+    )
+  }
+  t.end()
+})
+
+t.test('a host, address, origin or pattern that matches nothing is reported with its place', t => {
+  const rows: readonly (readonly [settings: object, key: string])[] = [
+    ...['a b', ' a', 'a\t', ' ', '', 'https://a', 'a/b'].map(
+      host => [{ listen: { allowedHosts: ['ok.example', host] } }, 'listen.allowedHosts.1'] as const,
+    ),
+    ...[' https://a', 'https://a b', ''].map(
+      origin => [{ listen: { allowedOrigins: [origin] } }, 'listen.allowedOrigins.0'] as const,
+    ),
+    ...[' 10.0.0.1', '10.0.0.0/8 ', '', '10.0.0.0/99', 'proxy'].map(
+      proxy => [{ listen: { trustedProxies: ['::1', proxy] } }, 'listen.trustedProxies.1'] as const,
+    ),
+    [{ tracing: { endpoint: 'http://127.0.0.1:4318', baggage: ['a b'] } }, 'tracing.baggage.0'],
+    [{ views: { v: { servers: ['a', ' b'] } } }, 'views.v.servers.1'],
+    [{ views: { v: { servers: ['a'], scopes: ['x y'] } } }, 'views.v.scopes.0'],
+    [{ views: { v: { tags: ['x '] } } }, 'views.v.tags.0'],
+    [{ mcpServers: { a: { command: 'x', tools: { deny: [' x'] } } } }, 'mcpServers.a.tools.deny.0'],
+    [{ mcpServers: { a: { command: 'x', tags: [' '] } } }, 'mcpServers.a.tags.0'],
+  ]
+  for (const [settings, key] of rows) {
+    const text = JSON.stringify({ mcpServers: { a: { command: 'x' } }, ...settings })
+    const { problems } = parseConfig(text, '/etc/mcp.json', {})
+    t.match(problems, [{ severity: 'error', key, fix: /^Write /, line: 1 }], `${key}: ${text}`)
+  }
+  const listen = {
+    allowedHosts: ['a.example:8080', '[::1]', '::1', 'A_b'],
+    allowedOrigins: ['https://a.example:1/', 'vscode-webview://x'],
+    trustedProxies: ['10.0.0.0/8', '::1'],
+  }
+  const { problems } = parseConfig(
+    JSON.stringify({ mcpServers: { a: { command: 'x' } }, listen }),
+    '/etc/mcp.json',
+    {},
+  )
+  t.same(problems, [])
+  t.end()
+})
+
+t.test('thousands of wrong values are reported in little time', t => {
+  const names = Array.from({ length: 4000 }, (_, n) => `n${n}`)
+  const every = (value: unknown) => Object.fromEntries(names.map(name => [name, value]))
+  const mcpServers = { a: { command: 'x' } }
+  for (const wrong of [
+    { mcpServers: every({ command: 7 }) },
+    { mcpServers, timeouts: { tools: every({}) } },
+    { mcpServers, listen: { allowedHosts: names.map(() => 7) } },
+    { mcpServers, views: every({ servers: 7 }) },
+    { mcpServers, clients: every({ view: 7 }) },
+    { mcpServers, limits: every(7) },
+    { mcpServers, tracing: { endpoint: 'http://x', headers: every(7) } },
+  ]) {
+    const began = process.cpuUsage()
+    const { problems } = parseConfig(JSON.stringify(wrong, null, 1), '/etc/mcp.json', {})
+    const { user } = process.cpuUsage(began)
+    t.ok(problems.length > 0)
+    t.ok(user < 1e6, `${Object.keys(wrong).at(-1)}: ${user} µs`)
+  }
+  t.end()
+})

@@ -25,12 +25,14 @@ export interface Report {
 /** Creates a report on a file; `locate` turns its offsets into places. */
 export function createReport(file: string, locate: (offset: number) => Spot): Report {
   const found: { readonly offset: number; readonly problem: Problem }[] = []
+  let errors = 0
   const add = (severity: Problem['severity'], offset: number, key: string, words: Words): void => {
+    if (severity === 'error') errors += 1
     found.push({ offset, problem: { severity, file, ...locate(offset), key, ...words } })
   }
   return {
     get errors() {
-      return found.filter(({ problem }) => problem.severity === 'error').length
+      return errors
     },
     get problems() {
       return found.toSorted((a, b) => a.offset - b.offset).map(({ problem }) => problem)

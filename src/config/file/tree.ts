@@ -27,28 +27,39 @@ function* eachMember(item: TreeItem): Generator<readonly [string, TreeItem]> {
   }
 }
 
-/** The members of an object by name, the last of repeated ones. A Map, so that `__proto__` is just a name. */
-export const members = (item: TreeItem | undefined): ReadonlyMap<string, TreeItem> =>
-  new Map(item === undefined ? [] : eachMember(item))
+const knownMembers = new WeakMap<TreeItem, ReadonlyMap<string, TreeItem>>()
+
+const NONE: ReadonlyMap<string, TreeItem> = new Map()
+
+/**
+ * Returns the members of an object by name; the last one of repeated members. A Map, so that `__proto__` is
+ * only a name.
+ */
+export const members = (item: TreeItem | undefined): ReadonlyMap<string, TreeItem> => {
+  if (item === undefined) return NONE
+  const known = knownMembers.get(item) ?? new Map(eachMember(item))
+  knownMembers.set(item, known)
+  return known
+}
 
 /** An object without prototype: peers choose the names that are looked up in it, such as `constructor`. */
 export const bareRecord = <T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> =>
   Object.assign(Object.create(null) as Record<string, T>, Object.fromEntries(entries))
 
 export const elements = (item: TreeItem): readonly TreeItem[] =>
-  item.node.type === 'array'
-    ? (item.node.children ?? []).map((node, i) => ({
-        node,
-        key: joined(item.key, String(i)),
-        nameOffset: node.offset,
-      }))
-    : []
+  item.node.type === 'array' ? (item.node.children ?? []).map((_, index) => elementAt(item, index)) : []
+
+const elementAt = ({ node, key }: TreeItem, index: number): TreeItem => {
+  const child = node.children?.[index] ?? node
+  return { node: child, key: joined(key, String(index)), nameOffset: child.offset }
+}
 
 /** The item at the end of a path, or the last one on the way that exists. */
 export function itemAt(item: TreeItem, path: readonly string[]): TreeItem {
   const [step, ...rest] = path
   if (step === undefined) return item
-  const next = item.node.type === 'array' ? elements(item)[Number(step)] : members(item).get(step)
+  const isElement = item.node.type === 'array' && item.node.children?.[Number(step)] !== undefined
+  const next = isElement ? elementAt(item, Number(step)) : members(item).get(step)
   return next === undefined ? item : itemAt(next, rest)
 }
 

@@ -4,7 +4,7 @@ import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
 import { isObject } from '../../kernel/object.js'
 import { DEFAULTS } from '../defaults.js'
 import { syntaxValueOf } from '../file/syntax.js'
-import { members, type TreeItem } from '../file/tree.js'
+import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
@@ -95,9 +95,13 @@ const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadC
     items,
     report,
   )
-  for (const { path } of result.misfits) drop(values, path)
-  const rest = validateSettings(values)
-  return rest.is === 'fine' ? rest.value : {}
+  // A section without a required member is left out as a whole. All other sections stay.
+  let rest: ReturnType<typeof validateSettings> = result
+  for (let up = 0; rest.is === 'misfit'; up += 1) {
+    for (const { path } of rest.misfits) drop(values, path.slice(0, Math.max(1, path.length - up)))
+    rest = validateSettings(values)
+  }
+  return rest.value
 }
 
 /** Removes the member at a path; the whole list if an element of it is bad. */
@@ -140,12 +144,13 @@ const checkProxies = (
   proxies: readonly string[] | undefined,
   { report }: ReadContext,
 ): void => {
-  const wrong = proxies?.find(text => parseNetwork(text) === undefined)
-  if (item === undefined || wrong === undefined) return
-  report.error(item, {
-    message: `${JSON.stringify(wrong)} is not an IP address or network`,
-    fix: 'Write addresses and networks, such as ["127.0.0.1", "10.0.0.0/8"].',
-  })
+  for (const [index, text] of proxies?.entries() ?? []) {
+    if (item === undefined || parseNetwork(text) !== undefined) continue
+    report.error(itemAt(item, [String(index)]), {
+      message: `${JSON.stringify(text)} is not an IP address or network`,
+      fix: 'Write addresses and networks, such as ["127.0.0.1", "10.0.0.0/8"].',
+    })
+  }
 }
 
 const readPort = (

@@ -13,13 +13,15 @@ import {
   objectFix,
   plain,
   text,
-  texts,
   waitTime,
   wholeNumber,
+  words,
 } from './values.js'
 import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
-const originFix = 'Write a list of origins, such as ["https://app.example.com"].'
+const originFix = 'Write a list of origins without spaces, such as ["https://app.example.com"].'
+const HOST_FORM = /^[^\s/?#@]+$/
+const HOSTS_FIX = 'Write a list of host names without spaces, such as ["proxy.example.com"].'
 const HOST_FIX = 'Write an address or host name, such as "127.0.0.1".'
 const PORT_FIX = 'Write a whole number from 0 to 65535; 0 takes any free port.'
 const socketFix = 'Write the address of a socket, such as "unix:///run/user/1000/mcp.sock" or "pipe:///mcp".'
@@ -32,7 +34,7 @@ const listen = z.object(
       default: true,
       reload: 'restart',
     }),
-    host: plain(z.string({ error: HOST_FIX }).regex(/^[^\s/?#@]+$/, { error: HOST_FIX }), {
+    host: plain(z.string({ error: HOST_FIX }).regex(HOST_FORM, { error: HOST_FIX }), {
       description: 'The address to listen on. See docs/security.md before changing it.',
       default: '127.0.0.1',
       reload: 'restart',
@@ -42,18 +44,18 @@ const listen = z.object(
       default: 8808,
       reload: 'restart',
     }),
-    allowedHosts: plain(texts('Write a list of host names, such as ["proxy.example.com"].'), {
+    allowedHosts: plain(words(HOSTS_FIX, HOST_FORM), {
       description:
         '`Host` headers to accept in addition to the loopback names and `listen.host`, with or without a port.',
       default: [],
       reload: 'restart',
     }),
-    trustedProxies: texts('Write a list of addresses and networks, such as ["10.0.0.0/8"].')
+    trustedProxies: words('Write a list of addresses and networks, such as ["10.0.0.0/8"].')
       .optional()
       .describe(
         'Reverse proxies, by address or network such as `10.0.0.0/8`. `X-Forwarded-For` in their requests names the client for limits, logs, the audit and anonymous principals; other requests with that header are not trusted.',
       ),
-    allowedOrigins: plain(texts(originFix), {
+    allowedOrigins: plain(words(originFix), {
       description:
         'Origins of web pages that may call the proxy, such as `https://app.example.com`; pages of this machine always may.',
       default: [],

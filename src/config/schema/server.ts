@@ -79,7 +79,7 @@ const own = {
     .optional()
     .describe('Filters and renames the tools of this server.')
     .meta({ reload: 'reshown' }),
-  tags: plain(texts('Write a list of tags, such as ["web"].'), {
+  tags: plain(texts('Write a list of tags without spaces around them, such as ["web"].'), {
     description:
       'Tags by which views select this server (docs/views.md) and a search finds its tools (docs/search.md).',
     default: [],

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, limit, objectFix, plain, text, texts, wholeNumber } from './values.js'
+import { flag, limit, objectFix, plain, text, wholeNumber, words } from './values.js'
 
 const KEEP_FIX = 'Write a list of "errors" and "slow".'
 const RATIO_FIX = 'Write a number from 0 to 1.'
@@ -75,7 +75,7 @@ export const tracing = z.object(
       default: false,
       reload: 'restart',
     }),
-    baggage: plain(texts('Write a list of keys, such as ["tenant"].'), {
+    baggage: plain(words('Write a list of keys, such as ["tenant"].'), {
       description: 'Baggage keys to pass from headers of clients to headers of servers.',
       default: [],
       reload: 'restart',

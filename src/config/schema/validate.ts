@@ -52,13 +52,12 @@ const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
     if (known === undefined || weight(error) > weight(known)) byPlace.set(place, error)
   }
   // An error within one form of a union is more specific than the error of the union.
-  const places = [...byPlace.keys()]
+  const outer = new Set([...byPlace.keys()].flatMap(outerPlaces))
   // Ignore errors inside members with invalid names.
-  const badNames = places.filter(place => byPlace.get(place)?.keyword === 'propertyNames')
+  const isNameBad = (place: string): boolean => byPlace.get(place)?.keyword === 'propertyNames'
   const said = [...byPlace].filter(
     ([place, { keyword }]) =>
-      !badNames.some(name => place.startsWith(`${name}/`)) &&
-      (keyword !== 'anyOf' || !places.some(other => other.startsWith(`${place}/`))),
+      !outerPlaces(place).some(isNameBad) && (keyword !== 'anyOf' || !outer.has(place)),
   )
   return { is: 'misfit', misfits: said.map(([place, error]) => misfit(place, error)) }
 }
@@ -68,6 +67,10 @@ const badNameOf = ({ keyword, params }: ErrorObject): string | undefined => {
   if (keyword === 'propertyNames') return String(params['propertyName'])
   return keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined
 }
+
+/** Returns the places around a place. */
+const outerPlaces = (place: string): readonly string[] =>
+  Array.from(place.matchAll(/\//g), ({ index }) => place.slice(0, index))
 
 /** A JSON Pointer (RFC 6901). */
 const placeOf = (error: ErrorObject): string => {

@@ -36,19 +36,28 @@ export const text = (fix: string) => z.string({ error: fix }).min(1, { error: fi
 /** A list of texts; the reader checks each. */
 export const anyTexts = (error: string) => z.array(z.string({ error }), { error })
 
+/** No white space at the start or end, where it is hard to see and matches nothing. */
+const TRIMMED = /^\S(?:[\s\S]*\S)?$/
+
 /** A list of texts, none of which is empty. */
-export const texts = (fix: string) => z.array(text(fix), { error: fix })
+export const texts = (fix: string) => words(fix, TRIMMED)
+
+/** A list of words of a form, such as host names. */
+export const words = (fix: string, form = /^\S+$/) =>
+  z.array(text(fix).regex(form, { error: fix }), { error: fix })
 
 /** A pattern of names, as the name of a member. */
 export const glob = (example: string) => {
-  const error = `Use a pattern of 1 to 200 characters, such as "${example}".`
-  return z.string({ error }).regex(/^[\s\S]{1,200}$/, { error })
+  const error = `Use a pattern of 1 to 200 characters without spaces around it, such as "${example}".`
+  return z.string({ error }).regex(/^(?!\s)[\s\S]{1,200}(?<!\s)$/, { error })
 }
 
 /** A list of patterns of names. */
 export const globs = (example: string) => {
-  const error = `Write a list of patterns, each of 1 to 200 characters, such as ["${example}"].`
-  return z.array(z.string({ error }).min(1, { error }).max(200, { error }), { error })
+  const error = `Write a list of patterns, each of 1 to 200 characters without spaces around it, such as ["${example}"].`
+  return z.array(z.string({ error }).min(1, { error }).max(200, { error }).regex(TRIMMED, { error }), {
+    error,
+  })
 }
 
 export const flag = () => z.boolean({ error: 'Write true or false, without quotes.' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { flag, globs, objectFix, plain, text, texts, wholeNumber } from './values.js'
+import { flag, globs, objectFix, plain, text, texts, wholeNumber, words } from './values.js'
 
 const MODE_FIX = 'Write "direct", "search" or "auto".'
 const mode = () => z.enum(['direct', 'search', 'auto'], { error: MODE_FIX })
@@ -42,7 +42,9 @@ export const view = z.object(
       .describe(
         'Patterns of the names of its servers; all servers if neither `servers` nor `tags` is given.',
       ),
-    tags: texts('Write a list of tags, such as ["web"].').optional().describe('Tags of its servers.'),
+    tags: texts('Write a list of tags without spaces around them, such as ["web"].')
+      .optional()
+      .describe('Tags of its servers.'),
     tools: z
       .object(
         {
@@ -63,7 +65,7 @@ export const view = z.object(
       .describe('Annotations that a tool must declare to be shown, such as `{ "readOnlyHint": true }`.'),
     resources: flag().optional().meta({ description: 'Show resources.', default: true }),
     prompts: flag().optional().meta({ description: 'Show prompts.', default: true }),
-    scopes: texts('Write a list of scopes, such as ["web"].')
+    scopes: words('Write a list of scopes, such as ["web"].')
       .optional()
       .describe('Scopes that a caller needs to use the view; checked only with `auth`.'),
     expose: expose.optional().describe('How its tools are shown.'),
