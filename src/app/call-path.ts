@@ -1,14 +1,16 @@
 import type { Tracer } from '../model/tracer.js'
+import { type CallLog, logCalls } from '../mux/calls/call-facts.js'
+import type { ClientObserver, Interceptor } from '../mux/calls/call-record.js'
 import {
+  accessScopes,
+  CONNECTION,
   clientTurns,
+  knownCompletions,
   knownTaskSupport,
   ownRequestsFirst,
   requestLogLevels,
-} from '../mux/calls/before-sending.js'
-import { type CallLog, logCalls } from '../mux/calls/call-facts.js'
-import type { ClientObserver, Interceptor } from '../mux/calls/call-record.js'
+} from '../mux/calls/core-interceptors.js'
 import { ANSWER } from '../mux/calls/interceptor-chains.js'
-import { accessScopes, CONNECTION, knownCompletions } from '../mux/calls/routing-checks.js'
 import type { Features, RouterParts } from '../mux/compose.js'
 import { traceCalls } from '../telemetry/tracing/trace-calls.js'
 

@@ -5,7 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { failed } from '../../model/outcome.js'
-import { type CallRecord, type Interceptor, NEXT, type Verdict } from './call-record.js'
+import { type CallRecord, type CallVerdict, type Interceptor, NEXT } from './call-record.js'
 import type { CallMeter } from './counting/call-meter.js'
 
 /** Stays open by design, so shutdown does not wait for it (2026-07-28, basic/patterns/subscriptions). */
@@ -58,7 +58,7 @@ export class Admission {
     return this.inside
   }
 
-  readonly #admit = (record: CallRecord): Verdict => {
+  readonly #admit = (record: CallRecord): CallVerdict => {
     const why = this.#refusal()
     if (why !== undefined) return failed(why)
     const holding = this.#bounds.inbound.reserve(record.params?.length ?? 0)
@@ -84,7 +84,7 @@ export class Admission {
     return this.#bounds.overloaded('calls', `${this.inside} requests are in flight`)
   }
 
-  readonly #over = (record: CallRecord): Verdict => {
+  readonly #over = (record: CallRecord): CallVerdict => {
     this.#inside.delete(record)
     if (this.#holdings.size > 0) {
       this.#holdings.get(record)?.set(0)

@@ -19,7 +19,7 @@ export const NEXT = 'next'
 /** Another part of the proxy ends the call: for example the parked call that a retry belongs to. */
 export const TAKEN = 'taken'
 
-export type Verdict = typeof NEXT | typeof TAKEN | Outcome
+export type CallVerdict = typeof NEXT | typeof TAKEN | Outcome
 
 /**
  * The stages of a call.
@@ -29,23 +29,25 @@ export type Verdict = typeof NEXT | typeof TAKEN | Outcome
  * - `sending`: the connection is open.
  * - `settled`: its outcome is known, or undefined because the client has cancelled the call.
  */
-export type Stage = 'request' | 'routed' | 'sending' | 'settled'
+export type CallStage = 'request' | 'routed' | 'sending' | 'settled'
 
 /** A feature on the path of calls. */
 export interface Interceptor {
   readonly name: string
-  readonly stage: Stage
+  readonly stage: CallStage
   /** The methods of its calls; undefined: all. */
   readonly methods?: readonly string[] | undefined
   /** The mode of its clients; undefined: all clients. */
   readonly clients?: ServerRequestMode | undefined
   /** True if it also sees requests that the uplink answers itself, such as `ping`. */
   readonly seesAnswered?: boolean
+  /** In the stage `settled`: true if it sees only calls that end with a fault of the proxy. */
+  readonly onlyFaults?: boolean
   /**
    * Lets the call continue, or ends it with an outcome; in stage `settled`, the outcome replaces the previous
    * one. May throw a Fault, which is an outcome too.
    */
-  run(record: CallRecord, outcome: Outcome | undefined): Verdict | Promise<Verdict>
+  run(record: CallRecord, outcome: Outcome | undefined): CallVerdict | Promise<CallVerdict>
 }
 
 /** A feature that follows the clients. */
@@ -56,7 +58,7 @@ export interface ClientObserver {
 }
 
 export type Chain = readonly Interceptor[]
-export type Chains = Readonly<Record<Stage, Chain>>
+export type Chains = Readonly<Record<CallStage, Chain>>
 
 /** The place of a call at a server that serves one party at a time. */
 export interface Turn {
@@ -208,6 +210,7 @@ export class CallRecord implements ClientSide {
     const { settled } = this.chains
     let last = outcome
     for (let at = first; at < settled.length; at += 1) {
+      if (settled[at]?.onlyFaults === true && last?.kind !== 'fault') continue
       const verdict = this.#settleAt(settled[at], last)
       if (verdict instanceof Promise) {
         const before = last
@@ -219,7 +222,10 @@ export class CallRecord implements ClientSide {
   }
 
   /** Returns the verdict of an interceptor; a failed one replaces the outcome. */
-  #settleAt(interceptor: Interceptor | undefined, outcome: Outcome | undefined): Verdict | Promise<Verdict> {
+  #settleAt(
+    interceptor: Interceptor | undefined,
+    outcome: Outcome | undefined,
+  ): CallVerdict | Promise<CallVerdict> {
     try {
       const verdict = interceptor?.run(this, outcome) ?? NEXT
       return verdict instanceof Promise ? verdict.catch(failedWith) : verdict
@@ -229,7 +235,7 @@ export class CallRecord implements ClientSide {
   }
 }
 
-const failedWith = (thrown: unknown): Verdict => failed(Fault.from(thrown))
+const failedWith = (thrown: unknown): CallVerdict => failed(Fault.from(thrown))
 
-const outcomeAfter = (verdict: Verdict, outcome: Outcome | undefined): Outcome | undefined =>
+const outcomeAfter = (verdict: CallVerdict, outcome: Outcome | undefined): Outcome | undefined =>
   verdict === NEXT || verdict === TAKEN ? outcome : verdict

@@ -64,7 +64,7 @@ export class FaultLog {
       this.over(outcome, record)
       return NEXT
     }
-    return [{ name: 'fault log', stage: 'settled', seesAnswered: true, run }]
+    return [{ name: 'fault log', stage: 'settled', seesAnswered: true, onlyFaults: true, run }]
   }
 
   /** Oldest first. */

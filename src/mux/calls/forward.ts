@@ -3,13 +3,12 @@ import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { at, type JsonText, stringOf, textMember } from '../../kernel/json/text.js'
-import type { Downlink, OnLate, ServerRequest } from '../../model/links.js'
-import { failed, type Outcome } from '../../model/outcome.js'
-import type { Connection } from '../../peers/connection.js'
+import type { Downlink } from '../../model/links.js'
+import { failed } from '../../model/outcome.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
-import { type CallRecord, NEXT, type RoutedRecord, TAKEN, type Verdict } from './call-record.js'
+import { type CallRecord, type CallVerdict, NEXT, type RoutedRecord, TAKEN } from './call-record.js'
 import type { CallTable } from './call-table.js'
 import type { CallMeter } from './counting/call-meter.js'
 import { errorOver } from './earlier-try.js'
@@ -46,24 +45,13 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly clock: Clock
   readonly calls: CallTable
   readonly meter: CallMeter | undefined
-  readonly served: InFlightCallContext['served']
-  readonly servedMs: InFlightCallContext['servedMs']
-  readonly asked: InFlightCallContext['asked']
+  readonly presenter: ResultPresenter
   readonly #context: ForwarderContext
 
   constructor(context: ForwarderContext) {
-    const { meter } = context
     this.#context = context
-    this.meter = meter
-    this.served = ({ record, connection: { server }, sentMs, servedMs }, outcome) => {
-      record.trace?.answered(outcome)
-      meter?.served(record, server.name, outcome, servedMs - sentMs)
-    }
-    this.servedMs = meter === undefined ? () => 0 : () => this.nowMs()
-    this.asked = ({ record }, sinceMs) => {
-      record.trace?.waited('asked', sinceMs)
-      meter?.waited('asked', this.nowMs() - sinceMs)
-    }
+    this.meter = context.meter
+    this.presenter = context.presenter
     this.clock = context.clock
     this.calls = context.calls
   }
@@ -142,7 +130,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     record.front.end(failed(aboutServer(why, record.connection)))
   }
 
-  sendAfter(record: RoutedRecord, link: Downlink, verdict: Verdict): void {
+  sendAfter(record: RoutedRecord, link: Downlink, verdict: CallVerdict): void {
     if (verdict === NEXT) this.#send(record, link)
     else {
       record.turn?.leave()
@@ -166,10 +154,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     inFlight.start()
   }
 
-  nowMs(): number {
-    return this.clock.nowMs()
-  }
-
   run(inFlight: InFlightCall): CallHandle {
     return this.#context.serverRequests.send(inFlight, requestFor(inFlight, this.#context))
   }
@@ -186,25 +170,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     // In this order the connection never counts as unused.
     this.#startAgain(inFlight.record)
     this.calls.remove(inFlight)
-  }
-
-  forget(inFlight: InFlightCall): void {
-    this.calls.remove(inFlight)
-    inFlight.record.turn?.leave()
-  }
-
-  depart(inFlight: InFlightCall): OnLate | undefined {
-    const departed = this.calls.depart(inFlight)
-    if (departed !== undefined) inFlight.record.turn?.depart(departed)
-    return departed?.over
-  }
-
-  isAsked(connection: Connection, request: ServerRequest): boolean {
-    return this.calls.isAsked(connection, request)
-  }
-
-  present(inFlight: InFlightCall, outcome: Outcome): Outcome {
-    return this.#context.presenter.present(inFlight, outcome)
   }
 
   firstCalled(inFlight: InFlightCall): void {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { ListLink } from '../../kernel/linked-list.js'
@@ -13,7 +14,8 @@ import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
-import type { ClientSide, RoutedRecord } from './call-record.js'
+import type { CallRecord, ClientSide, RoutedRecord } from './call-record.js'
+import type { DepartedCall } from './departed-calls.js'
 import { mayTryAgain } from './earlier-try.js'
 
 /** A request at a server, or a driver that makes several requests of one. */
@@ -29,26 +31,31 @@ export interface TaskHandle extends CallHandle {
   start(): void
 }
 
+/** Counts requests at servers; without an outcome, as cancelled. */
+interface AttemptMeter {
+  served(record: CallRecord, server: string, outcome: Outcome | undefined, ms: number): void
+  waited(reason: 'asked', ms: number): void
+}
+
 export interface InFlightCallContext {
-  nowMs(): number
-  /** The time if server durations are measured. */
-  servedMs(): number
+  readonly clock: Pick<Clock, 'nowMs'>
+  /** The table of the calls in flight. */
+  readonly calls: {
+    remove(call: InFlightCall): void
+    /** Keeps the data of a call cancelled at its server, until the server is done with it. */
+    depart(call: InFlightCall): DepartedCall | undefined
+    /** Returns whether a question is open that any call in flight on a connection may have caused. */
+    isAsked(connection: Connection, request: ServerRequest): boolean
+  }
+  readonly presenter: { present(call: InFlightCall, outcome: Outcome): Outcome }
+  /** Undefined without metering. */
+  readonly meter?: AttemptMeter | undefined
   /** Sends the request to the server; throws the errors of the link. */
   run(call: InFlightCall): CallHandle
   firstCalled(call: InFlightCall): void
   taskOf(call: InFlightCall, down: CallHandle | undefined, result: JsonText): TaskHandle
   /** Sends a call again that its server did not run; this one is over. */
   again(call: InFlightCall): void
-  forget(call: InFlightCall): void
-  /** Returns whether a question is open that any call in flight on a connection may have caused. */
-  isAsked?(connection: Connection, request: ServerRequest): boolean
-  /** Keeps the data of a call cancelled at its server, until the server is done with it. */
-  depart?(call: InFlightCall): OnLate | undefined
-  present(call: InFlightCall, outcome: Outcome): Outcome
-  /** Called with the outcome of a request; undefined if it was cancelled. */
-  served(call: InFlightCall, outcome: Outcome | undefined): void
-  /** Called when the client has answered all questions of this call; the first was asked at `sinceMs`. */
-  asked(call: InFlightCall, sinceMs: number): void
 }
 
 /**
@@ -67,10 +74,10 @@ export class InFlightCall implements CallSink {
   /** Number of the call among all calls sent on its connection, from 1. */
   ordinal = 0
   sentMs = 0
-  /** The time at which the server finished, if measured; presenting the result is the proxy's own time. */
-  servedMs = 0
   readonly #context: InFlightCallContext
   #questions: Map<ServerRequest, Belonging> | undefined
+  /** The time at which the server finished; presenting the result is the proxy's own time. */
+  #servedMs = 0
   #askedAtMs = 0
   #wasAsked = false
   /** Set when it was cancelled at its server. */
@@ -123,7 +130,7 @@ export class InFlightCall implements CallSink {
   }
 
   start(): void {
-    this.sentMs = this.#context.nowMs()
+    this.sentMs = this.#context.clock.nowMs()
     this.record.sentMs = this.sentMs
     this.#silenceMs = silenceMs(this.record)
     this.#idleAtMs = this.sentMs + this.#silenceMs
@@ -141,7 +148,7 @@ export class InFlightCall implements CallSink {
   serverRequested(request: ServerRequest, belonging: Belonging = 'certain'): void {
     this.#questions ??= new Map()
     if (this.#questions.size === 0) {
-      this.#askedAtMs = this.#context.nowMs()
+      this.#askedAtMs = this.#context.clock.nowMs()
       this.#wasAsked = false
     }
     if (belonging !== 'possible') this.#wasAsked = true
@@ -155,15 +162,15 @@ export class InFlightCall implements CallSink {
   answered(request: ServerRequest): void {
     if (this.#questions?.delete(request) !== true) return
     if (this.#questions.size === 0) {
-      if (this.#wasAsked) this.#context.asked(this, this.#askedAtMs)
-      if (this.#isPatient) this.record.totalAtMs += this.#context.nowMs() - this.#askedAtMs
+      if (this.#wasAsked) this.#asked()
+      if (this.#isPatient) this.record.totalAtMs += this.#context.clock.nowMs() - this.#askedAtMs
     }
     this.stillAlive()
   }
 
   /** Restarts the idle timeout after a message of the server about the call. */
   stillAlive(): void {
-    this.#idleAtMs = this.#context.nowMs() + this.#silenceMs
+    this.#idleAtMs = this.#context.clock.nowMs() + this.#silenceMs
   }
 
   /** Ends the call if it exceeded a time limit; called periodically. */
@@ -171,7 +178,7 @@ export class InFlightCall implements CallSink {
     const isIdle = nowMs >= this.#idleAtMs && !this.hasQuestions
     const isTooLong = nowMs >= this.record.totalAtMs && !(this.hasQuestions && this.#isPatient)
     if (this.#isOver || (!isIdle && !isTooLong)) return
-    this.#onLate = this.#context.depart?.(this)
+    this.#depart()
     this.#down?.cancel('timed out', this.#onLate)
     this.#finish(failed(timedOut(this.connection)), true)
   }
@@ -203,7 +210,7 @@ export class InFlightCall implements CallSink {
     }
     record.earlier = { fault: outcome.fault, link: this.link, hasAnswers: record.retry !== undefined }
     this.#end()
-    this.#context.served(this, outcome)
+    this.#served(outcome)
     this.#context.again(this)
   }
 
@@ -223,9 +230,9 @@ export class InFlightCall implements CallSink {
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
     this.#end()
-    this.#context.served(this, undefined)
-    if (this.#down !== undefined) this.#onLate = this.#context.depart?.(this)
-    this.#context.forget(this)
+    this.#served(undefined)
+    if (this.#down !== undefined) this.#depart()
+    this.#leave()
     // Cancels before its requests are answered: the server must not mistake those answers for real ones.
     this.#down?.cancel(reason, this.#onLate)
     this.#endQuestions()
@@ -235,17 +242,43 @@ export class InFlightCall implements CallSink {
     if (this.#isOver) return
     this.#end()
     if (outcome.kind !== 'fault') this.connection.served()
-    this.#context.forget(this)
+    this.#leave()
     this.#endQuestions(isTimedOut)
     const presented = this.#presented(outcome)
     // Only the presented result shows whether a tool reported an error.
-    this.#context.served(this, outcome.kind === 'result' ? presented : outcome)
+    this.#served(outcome.kind === 'result' ? presented : outcome)
     this.call.end(presented)
   }
 
   #end(): void {
     this.#isOver = true
-    this.servedMs = this.#context.servedMs()
+    this.#servedMs = this.#context.clock.nowMs()
+  }
+
+  /** Leaves the table of calls, and gives up the turn at the server. */
+  #leave(): void {
+    this.#context.calls.remove(this)
+    this.record.turn?.leave()
+  }
+
+  /** Keeps the turn of a call cancelled at its server until the server is done with it. */
+  #depart(): void {
+    const departed = this.#context.calls.depart(this)
+    if (departed !== undefined) this.record.turn?.depart(departed)
+    this.#onLate = departed?.over
+  }
+
+  /** Counts the request at the server; without an outcome, it was cancelled. */
+  #served(outcome: Outcome | undefined): void {
+    const { record, connection } = this
+    record.trace?.answered(outcome)
+    this.#context.meter?.served(record, connection.server.name, outcome, this.#servedMs - this.sentMs)
+  }
+
+  /** Counts the time for which the client was asked. */
+  #asked(): void {
+    this.record.trace?.waited('asked', this.#askedAtMs)
+    this.#context.meter?.waited('asked', this.#context.clock.nowMs() - this.#askedAtMs)
   }
 
   /**
@@ -255,7 +288,7 @@ export class InFlightCall implements CallSink {
   #endQuestions(isTimedOut = false): void {
     if (this.#questions === undefined) return
     for (const [request, belonging] of this.#questions) {
-      const isLast = isTimedOut && this.#context.isAsked?.(this.connection, request) === false
+      const isLast = isTimedOut && !this.#context.calls.isAsked(this.connection, request)
       if (belonging !== 'certain' && !isLast) continue
       request.onWithdrawn?.('the request that it belongs to is over')
       request.answer(failed(new Fault('cancelled', 'The request that this question belongs to is over')))
@@ -267,7 +300,7 @@ export class InFlightCall implements CallSink {
   #presented(outcome: Outcome): Outcome {
     if (outcome.kind === 'fault') return failed(aboutServer(outcome.fault, this.connection))
     try {
-      return this.#context.present(this, outcome)
+      return this.#context.presenter.present(this, outcome)
     } catch (thrown) {
       return failed(aboutServer(Fault.from(thrown), this.connection))
     }

@@ -3,13 +3,13 @@ import type { ServerRequestMode } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import {
   type CallRecord,
+  type CallStage,
+  type CallVerdict,
   type Chain,
   type Chains,
   type Interceptor,
   NEXT,
-  type Stage,
   TAKEN,
-  type Verdict,
 } from './call-record.js'
 
 /** Sends the outcome. Interceptors that precede it in the list see the outcome as it was sent. */
@@ -63,7 +63,7 @@ const isFor = ({ methods }: Interceptor, method: string | undefined): boolean =>
   methods === undefined || (method !== undefined && methods.includes(method))
 
 const chainsOf = (interceptors: Chain): Chains => {
-  const at = (stage: Stage): Interceptor[] => interceptors.filter(one => one.stage === stage)
+  const at = (stage: CallStage): Interceptor[] => interceptors.filter(one => one.stage === stage)
   return {
     request: at('request'),
     routed: at('routed'),
@@ -76,7 +76,7 @@ const chainsOf = (interceptors: Chain): Chains => {
  * Runs a chain until an interceptor ends the call. Synchronous unless an interceptor returns a promise. Never
  * throws or rejects.
  */
-export const runChain = (record: CallRecord, chain: Chain, from = 0): Verdict | Promise<Verdict> => {
+export const runChain = (record: CallRecord, chain: Chain, from = 0): CallVerdict | Promise<CallVerdict> => {
   try {
     for (let at = from; at < chain.length; at += 1) {
       const verdict = chain[at]?.run(record, undefined) ?? NEXT
@@ -90,11 +90,11 @@ export const runChain = (record: CallRecord, chain: Chain, from = 0): Verdict | 
 }
 
 const continueAfter = async (
-  pending: Promise<Verdict>,
+  pending: Promise<CallVerdict>,
   record: CallRecord,
   chain: Chain,
   from: number,
-): Promise<Verdict> => {
+): Promise<CallVerdict> => {
   try {
     const verdict = await pending
     if (record.isGone) return TAKEN
@@ -107,7 +107,7 @@ const continueAfter = async (
 /** Continues a call after a chain with `next`, or ends it. */
 export const afterChain = (
   record: CallRecord,
-  verdict: Verdict | Promise<Verdict>,
+  verdict: CallVerdict | Promise<CallVerdict>,
   next: () => void,
 ): void => {
   if (verdict instanceof Promise) void verdict.then(known => afterChain(record, known, next))

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Downlink, Release } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
-import type { RoutedRecord, Verdict } from './call-record.js'
+import type { CallVerdict, RoutedRecord } from './call-record.js'
 import type { CallTable } from './call-table.js'
 import type { CallMeter } from './counting/call-meter.js'
 import { errorWithoutLink } from './earlier-try.js'
@@ -14,7 +14,7 @@ export interface PendingCallContext {
   readonly calls: CallTable
   readonly meter: CallMeter | undefined
   /** Sends or ends a call after the stage `sending`. Never throws. */
-  sendAfter(record: RoutedRecord, link: Downlink, verdict: Verdict): void
+  sendAfter(record: RoutedRecord, link: Downlink, verdict: CallVerdict): void
 }
 
 /** A call that cannot be sent yet. If its client cancels it, no server receives it. */
@@ -52,12 +52,12 @@ export class PendingCall {
   }
 
   /** Sends the call over an open link once its interceptors let it continue. */
-  async wait(link: Downlink, verdict: Promise<Verdict>): Promise<void> {
+  async wait(link: Downlink, verdict: Promise<CallVerdict>): Promise<void> {
     const known = await verdict
     if (!this.#isOver) this.#send(link, known)
   }
 
-  #send(link: Downlink, verdict: Verdict): void {
+  #send(link: Downlink, verdict: CallVerdict): void {
     this.#context.sendAfter(this.#record, link, verdict)
     this.#close()
   }

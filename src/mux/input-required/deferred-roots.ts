@@ -6,7 +6,7 @@ import type { Call, ServerRequest } from '../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { canAnswerQuestions } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
-import { type Interceptor, NEXT, type RoutedRecord, type Verdict } from '../calls/call-record.js'
+import { type CallVerdict, type Interceptor, NEXT, type RoutedRecord } from '../calls/call-record.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import { bareAnswer, inputRequired, isAnswer } from './questions.js'
 import { ASKABLE, type RequestStates } from './retry/request-states.js'
@@ -66,7 +66,7 @@ export class DeferredRoots {
 
   /** Answers the first call of a client that a server waits for with the server's request. */
   get interceptor(): Interceptor {
-    const run = (record: RoutedRecord): Verdict =>
+    const run = (record: RoutedRecord): CallVerdict =>
       record.retry === undefined && canAnswerQuestions(record.client.capabilities)
         ? (this.question(record.connection, record) ?? NEXT)
         : NEXT

@@ -18,11 +18,11 @@ import { canAnswerQuestions } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import {
   type CallRecord,
+  type CallVerdict,
   type Interceptor,
   NEXT,
   type RoutedRecord,
   TAKEN,
-  type Verdict,
 } from '../calls/call-record.js'
 import type { DeferredRoots } from './deferred-roots.js'
 import type { EarlierRun } from './parked/parked-call-context.js'
@@ -72,7 +72,7 @@ export class InputRetries {
 
   /** Prepares other retries for their server, and lets calls be parked. */
   get parking(): Interceptor {
-    const run = (record: RoutedRecord): Verdict => {
+    const run = (record: RoutedRecord): CallVerdict => {
       const { retry, client, connection } = record
       const resumed = retry === undefined ? undefined : this.resume(record, retry, connection)
       if (resumed !== undefined && 'kind' in resumed) return resumed

@@ -21,7 +21,7 @@ import type { Answer, Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { isSearchTool, READ_CHARS, READ_CHARS_MAX, type SearchToolName } from '../../search/search-tools.js'
 import { similarNames } from '../../search/similar-names.js'
-import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
+import { type CallRecord, type CallVerdict, type Interceptor, NEXT } from '../calls/call-record.js'
 import type { ServerStarter } from '../clients/server-starter.js'
 import {
   describedText,
@@ -103,7 +103,7 @@ export class SearchCalls {
   }
 
   /** Answers the call of a search tool, or lets it continue as that of a server's tool. */
-  readonly #take = (record: CallRecord): Verdict | Promise<Verdict> => {
+  readonly #take = (record: CallRecord): CallVerdict | Promise<CallVerdict> => {
     const name = record.named ?? (record.params && textMember(record.params, 'name'))
     if (name === undefined || !isSearchTool(name) || !this.isFor(record)) return NEXT
     try {
@@ -114,7 +114,7 @@ export class SearchCalls {
     }
   }
 
-  #serve(call: CallRecord, name: SearchToolName): Verdict | Promise<Verdict> {
+  #serve(call: CallRecord, name: SearchToolName): CallVerdict | Promise<CallVerdict> {
     const text = call.params && memberOf(call.params, 'arguments')
     switch (name) {
       case 'call_read_tool':
@@ -130,7 +130,7 @@ export class SearchCalls {
   }
 
   /** Turns a call into that of a server's tool. Most names are known, and their calls stay synchronous. */
-  #redirect(call: CallRecord, by: SearchToolName, to: Target): Verdict | Promise<Verdict> {
+  #redirect(call: CallRecord, by: SearchToolName, to: Target): CallVerdict | Promise<CallVerdict> {
     const { exposed } = to
     const known = this.#context.catalog.find(call, 'tools', exposed)
     if (known !== undefined) return this.#redirected(call, by, to, known)
@@ -141,7 +141,7 @@ export class SearchCalls {
     )
   }
 
-  #redirected(call: CallRecord, by: SearchToolName, to: Target, item: Item | 'ours'): Verdict {
+  #redirected(call: CallRecord, by: SearchToolName, to: Target, item: Item | 'ours'): CallVerdict {
     if (by === 'call_read_tool' && !(item !== 'ours' && onlyReads(item)))
       return errorAnswer(`${to.exposed} may change things: use call_write_tool`)
     this.#rename(call, to)
@@ -235,7 +235,7 @@ export class SearchCalls {
     if (call.named !== undefined) call.named = exposed
   }
 
-  readonly #shown = (call: CallRecord, outcome: Outcome | undefined): Verdict => {
+  readonly #shown = (call: CallRecord, outcome: Outcome | undefined): CallVerdict => {
     const item = this.#called.get(call)
     if (item === undefined || outcome === undefined) return NEXT
     if (outcome.kind !== 'error' || item === 'ours') return this.#context.longResults.cut(call, outcome)

@@ -12,7 +12,7 @@ import { type Outcome, succeeded } from '../../model/outcome.js'
 import { ownErrorText } from '../../model/rpc-error.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
-import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
+import { type CallRecord, type CallVerdict, type Interceptor, NEXT } from '../calls/call-record.js'
 import { declinedVisit } from '../input-required/input-retries.js'
 import { inputRequired, noInput } from '../input-required/questions.js'
 import { ASKABLE, mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
@@ -78,12 +78,12 @@ export class SignIns {
     return [
       { name, stage: 'request', clients: 'returned', methods: ASKABLE, run: resume },
       { name, stage: 'routed', methods: ['tools/call'], run: record => this.#callTool(record) },
-      { name, stage: 'settled', run: (record, outcome) => this.#withLink(record, outcome) },
+      { name, stage: 'settled', onlyFaults: true, run: (record, outcome) => this.#withLink(record, outcome) },
     ]
   }
 
   /** Answers a call of a sign-in tool. */
-  #callTool(call: CallRecord): Verdict {
+  #callTool(call: CallRecord): CallVerdict {
     const { owner } = call
     if (owner?.isOurs !== true) return NEXT
     const { server } = owner
@@ -94,7 +94,7 @@ export class SignIns {
   }
 
   /** Lets a retried call continue once its user has signed in, or after a while. */
-  #resume(record: CallRecord): Verdict | Promise<Verdict> {
+  #resume(record: CallRecord): CallVerdict | Promise<CallVerdict> {
     const { state, responses } = record.retry ?? {}
     if (state?.kind !== 'sign-in') return NEXT
     const declined = declinedVisit(record, responses, state.server)
@@ -104,7 +104,7 @@ export class SignIns {
   }
 
   /** Adds a login link to a call that fails for lack of a login. */
-  #withLink(call: CallRecord, outcome: Outcome | undefined): Verdict {
+  #withLink(call: CallRecord, outcome: Outcome | undefined): CallVerdict {
     const isWanted = outcome?.kind === 'fault' && this.#context.pages?.isOpen === true
     return isWanted ? this.#answer(outcome.fault, call) : NEXT
   }
@@ -122,7 +122,7 @@ export class SignIns {
     for (const { clients } of this.#shown.values()) clients.delete(client)
   }
 
-  #answer(fault: Fault, call: CallRecord): Verdict {
+  #answer(fault: Fault, call: CallRecord): CallVerdict {
     const reason = loginReasonOf(fault)
     const server = PERSON_CAN_HELP.has(reason) ? this.#serverOf(call, fault) : undefined
     if (server === undefined) return NEXT

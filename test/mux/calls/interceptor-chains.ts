@@ -4,11 +4,11 @@ import { rawText } from '../../../src/kernel/json/text.js'
 import { failed, type Outcome, succeeded } from '../../../src/model/outcome.js'
 import {
   CallRecord,
+  type CallStage,
+  type CallVerdict,
   type Interceptor,
   NEXT,
-  type Stage,
   TAKEN,
-  type Verdict,
 } from '../../../src/mux/calls/call-record.js'
 import { ANSWER, afterChain, InterceptorChains, runChain } from '../../../src/mux/calls/interceptor-chains.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
@@ -21,8 +21,8 @@ const world = () => {
   const seen: string[] = []
   const at = (
     name: string,
-    stage: Stage,
-    run: (outcome: Outcome | undefined) => Verdict | Promise<Verdict> = () => NEXT,
+    stage: CallStage,
+    run: (outcome: Outcome | undefined) => CallVerdict | Promise<CallVerdict> = () => NEXT,
     more: Partial<Interceptor> = {},
   ): Interceptor => ({
     ...{ name, stage },
@@ -54,7 +54,7 @@ t.test('a call passes its interceptors in order, synchronously, and its outcome 
 })
 
 t.test('an interceptor that ends a call keeps it from the next ones', async t => {
-  const rows: readonly (readonly [string, () => Verdict | Promise<Verdict>, unknown])[] = [
+  const rows: readonly (readonly [string, () => CallVerdict | Promise<CallVerdict>, unknown])[] = [
     ['an outcome', () => OK, [OK]],
     ['a promise of one', () => Promise.resolve(OK), [OK]],
     [

@@ -34,18 +34,15 @@ const running = () => {
     totalAtMs: parking.clock.nowMs() + timeouts.totalMs,
   }) as RoutedRecord
   const live = new InFlightCall(record, link, {
-    nowMs: () => parking.clock.nowMs(),
+    clock: parking.clock,
+    calls: { remove: () => deeds.push('forgotten'), depart: () => undefined, isAsked: () => false },
+    presenter: { present: (_, outcome) => outcome },
     run: sink => link.call({ method: 'tools/call', params: undefined, wantsProgress: false }, sink),
     firstCalled: () => undefined,
     taskOf: () => {
       throw new Error('no task comes back')
     },
     again: () => undefined,
-    forget: () => deeds.push('forgotten'),
-    present: (_, outcome) => outcome,
-    served: () => undefined,
-    servedMs: () => parking.clock.nowMs(),
-    asked: () => undefined,
   })
   live.start()
   const ask = new LegacyAsk(deeds)
