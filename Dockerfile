@@ -1,5 +1,8 @@
 # Builds an image from this clone: docker build -t mcp-proxy .
-# To serve a file: docker run -p 8808:8808 -v ./mcp.json:/etc/mcp.json:ro mcp-proxy serve --config /etc/mcp.json --host 0.0.0.0
+# To serve a file to this machine:
+#   docker run -p 127.0.0.1:8808:8808 -v ./mcp.json:/etc/mcp.json:ro mcp-proxy \
+#     serve --config /etc/mcp.json --host 0.0.0.0 --allow-remote
+# For other machines, configure "auth" and leave out "127.0.0.1:" and --allow-remote.
 FROM node:22-slim AS build
 WORKDIR /app
 COPY . .

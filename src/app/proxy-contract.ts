@@ -76,7 +76,7 @@ export interface PublicProxy {
   /** Serves a Unix domain socket or named pipe. Rejects with a Fault `unavailable` if it cannot listen. */
   listenSocket(path: string): Promise<SocketEndpoint>
   /** Serves one client on stdin and stdout. `view` must exist. `workspace` is the client's folder. */
-  serveStdio(view?: string, workspace?: string): StdioEndpoint
+  serveStdio(view?: string, workspace?: string): Promise<StdioEndpoint>
   /** The active configuration. */
   readonly config: ProxyConfig
   /** Returns the state of the proxy and its servers. */

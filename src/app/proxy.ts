@@ -176,8 +176,8 @@ class RunningProxy implements Proxy {
     return this.#router.admission.refusal
   }
 
-  serveStdio(view?: string, workspace?: string): StdioEndpoint {
-    return this.#add(serveStdio(this.#endpointContext, view, workspace))
+  async serveStdio(view?: string, workspace?: string): Promise<StdioEndpoint> {
+    return this.#add(await serveStdio(this.#endpointContext, view, workspace))
   }
 
   async listenMetrics(): Promise<MetricsEndpoint | undefined> {

@@ -98,18 +98,21 @@ export interface StdioEndpoint {
 
 /**
  * Serves the parent process on stdin and stdout. Nothing else may write to stdout afterwards. `view` must
- * exist. `given` is the client's working folder, if known.
+ * exist. `given` is the client's working folder, if known. Never rejects.
  */
-export const serveStdio = (
+export const serveStdio = async (
   context: Omit<ChannelContext, 'isDraining'>,
   view?: string,
   given?: string,
-): StdioEndpoint => {
+): Promise<StdioEndpoint> => {
   protectStdout()
-  const workspace = firstWorkspace(given, process.env['CLAUDE_PROJECT_DIR'])
+  const [workspace, cwd] = await Promise.all([
+    firstWorkspace(given, process.env['CLAUDE_PROJECT_DIR']),
+    firstWorkspace(process.cwd()),
+  ])
   const listener = servePipe(
     createStdioSelf(context),
-    { ...LOCAL, workspace, cwd: firstWorkspace(process.cwd()), view },
+    { ...LOCAL, workspace, cwd, view },
     { ...context, identity: IDENTITY, via: 'stdio' },
   )
   return {

@@ -1,10 +1,11 @@
-import { realpathSync, statSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { basename, isAbsolute, parse, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
+import { systemClock } from '../kernel/async/clock.js'
 import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../kernel/loopback.js'
 import { homeFolder } from '../kernel/machine/who-am-i.js'
@@ -57,19 +58,24 @@ const SYSTEM = [
 ]
 const PROGRAMS = ['/Applications', '/Library', '/System', 'C:\\Windows', 'C:\\Program Files']
 
-/** Returns the first working folder: not the home folder, a root, or a system folder. */
-export const firstWorkspace = (...candidates: readonly (string | undefined)[]): string | undefined => {
+/**
+ * Resolves with the first working folder: not the home folder, a root, or a system folder. Never rejects; a
+ * folder whose disk does not answer counts as none.
+ */
+export const firstWorkspace = async (
+  ...candidates: readonly (string | undefined)[]
+): Promise<string | undefined> => {
   for (const candidate of candidates) {
     // Clients without support for variables send them unexpanded.
     if (candidate === undefined || candidate === '' || candidate.includes('${')) continue
-    const folder = realFolder(candidate)
-    if (folder !== undefined && isWorkspace(folder)) return folder
+    const folder = await realFolder(candidate)
+    if (folder !== undefined && (await isWorkspace(folder))) return folder
   }
   return undefined
 }
 
-/** Returns the first working folder among the roots of a client (URIs). */
-export const workspaceOfRoots = (uris: readonly string[]): string | undefined =>
+/** Resolves with the first working folder among the roots of a client (URIs). Never rejects. */
+export const workspaceOfRoots = (uris: readonly string[]): Promise<string | undefined> =>
   firstWorkspace(...uris.map(folderOfUri))
 
 const folderOfUri = (uri: string): string | undefined => {
@@ -82,44 +88,90 @@ const folderOfUri = (uri: string): string | undefined => {
 
 const LOCAL_HOPS = ['forwarded', 'x-forwarded-for', 'via']
 
-/** Folders of HTTP callers that were already checked. */
-const named = new Map<string, string | undefined>()
+/** Lookups of HTTP callers' folders, which later requests share. */
+const named = new Map<string, Promise<string | undefined>>()
 const NAMED_MAX = 256
 
 /**
- * Returns the folder in the `Mcp-Proxy-Workspace` header of a local program, as a path or `file:` URI.
- * Returns undefined for remote or forwarded requests.
+ * Resolves with the folder in the `Mcp-Proxy-Workspace` header of a local program, as a path or `file:` URI.
+ * Returns undefined without the header, and for remote or forwarded requests.
  */
-export const workspaceOfRequest = ({ headers, socket }: IncomingMessage): string | undefined => {
+export const workspaceOfRequest = ({
+  headers,
+  socket,
+}: IncomingMessage): Promise<string | undefined> | undefined => {
   const header = headers[WORKSPACE_HEADER]
   if (typeof header !== 'string' || LOCAL_HOPS.some(name => headers[name] !== undefined)) return undefined
   if (!isLoopbackHost(socket.remoteAddress ?? '')) return undefined
-  if (!named.has(header)) {
-    if (named.size >= NAMED_MAX) named.clear()
-    // Node decodes headers as Latin-1.
-    const path = Buffer.from(header, 'latin1').toString()
-    named.set(header, path.startsWith('file:') ? workspaceOfRoots([path]) : firstWorkspace(absolute(path)))
-  }
-  return named.get(header)
+  const known = named.get(header)
+  if (known !== undefined) return known
+  if (named.size >= NAMED_MAX) named.clear()
+  // Node decodes headers as Latin-1.
+  const path = Buffer.from(header, 'latin1').toString()
+  const found = path.startsWith('file:') ? workspaceOfRoots([path]) : firstWorkspace(absolute(path))
+  named.set(header, found)
+  // A missing folder may be created later, and a disk may answer again.
+  void found.then(folder => folder ?? named.delete(header))
+  return found
 }
 
 const WORKSPACE_HEADER = 'mcp-proxy-workspace'
 
 const absolute = (path: string): string | undefined => (isAbsolute(path) ? path : undefined)
 
-const realFolder = (path: string): string | undefined => {
+/** Maximum time that callers wait for a folder, as on a network drive that hangs. */
+const LOOKUP_MS = 2000
+/** Maximum lookups at once: each may block one of Node's four threads for files until its disk answers. */
+const LOOKUPS = 2
+
+/** Lookups in progress, by path; requests for the same path share one. */
+const lookups = new Map<string, Promise<string | undefined>>()
+/** Lookups that wait for a place. */
+const waiting = new Set<() => void>()
+
+const realFolder = async (path: string): Promise<string | undefined> => {
+  const limit = new AbortController()
+  const timeout = systemClock.after(LOOKUP_MS, () => limit.abort())
+  const over = new Promise<undefined>(resolve =>
+    limit.signal.addEventListener('abort', () => resolve(undefined)),
+  )
   try {
-    const folder = realpathSync(path)
-    return statSync(folder).isDirectory() ? folder : undefined
-  } catch {
-    return undefined
+    return await Promise.race([placed(path, limit.signal), over])
+  } finally {
+    timeout.cancel()
   }
 }
 
-const isWorkspace = (folder: string): boolean => {
-  const none = [parse(folder).root, realFolder(homeFolder()), realFolder(tmpdir())]
+const placed = async (path: string, signal: AbortSignal): Promise<string | undefined> => {
+  while (!lookups.has(path) && lookups.size >= LOOKUPS) {
+    await new Promise<void>(resolve => {
+      waiting.add(resolve)
+      signal.addEventListener('abort', () => waiting.delete(resolve))
+    })
+    if (signal.aborted) return undefined
+  }
+  const lookup = lookups.get(path) ?? lookUp(path)
+  lookups.set(path, lookup)
+  return await lookup
+}
+
+const lookUp = async (path: string): Promise<string | undefined> => {
+  try {
+    const folder = await realpath(path)
+    return (await stat(folder)).isDirectory() ? folder : undefined
+  } catch {
+    return undefined
+  } finally {
+    lookups.delete(path)
+    for (const enter of [...waiting]) enter()
+    waiting.clear()
+  }
+}
+
+const isWorkspace = async (folder: string): Promise<boolean> => {
   const isSystem = [...SYSTEM, ...PROGRAMS].some(
     each => folder === each || folder.startsWith(`${each}${sep}`),
   )
-  return !none.includes(folder) && !isSystem
+  if (isSystem || folder === parse(folder).root) return false
+  return folder !== (await realFolder(homeFolder())) && folder !== (await realFolder(tmpdir()))
 }

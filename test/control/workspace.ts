@@ -1,4 +1,6 @@
+import fs from 'node:fs'
 import type { IncomingMessage } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -57,10 +59,10 @@ t.test('a standalone argument is not the folder of a client', async t => {
 t.test('a home folder, a root or a system folder is not a workspace', async t => {
   const folder = t.testdir({ file: '' })
   t.equal(
-    firstWorkspace(undefined, '', '${workspaceFolder}', '/', homedir(), tmpdir(), '/usr/bin', folder),
+    await firstWorkspace(undefined, '', '${workspaceFolder}', '/', homedir(), tmpdir(), '/usr/bin', folder),
     folder,
   )
-  t.equal(firstWorkspace(join(folder, 'file'), join(folder, 'gone')), undefined)
+  t.equal(await firstWorkspace(join(folder, 'file'), join(folder, 'gone')), undefined)
 })
 
 const read = (entry: object) => {
@@ -100,15 +102,36 @@ t.test('only a program of this machine names its folder in a header', async t =>
   const from = (headers: Record<string, string>, remoteAddress: string | undefined = '127.0.0.1') =>
     workspaceOfRequest({ headers, socket: { remoteAddress } } as unknown as IncomingMessage)
   const named = { 'mcp-proxy-workspace': folder }
-  t.equal(from(named), folder)
-  t.equal(from({ 'mcp-proxy-workspace': pathToFileURL(folder).href }), folder, 'as a URI')
-  t.equal(from({ 'mcp-proxy-workspace': 'file://%ff/' }), undefined)
-  t.equal(from({ 'mcp-proxy-workspace': 'not/absolute' }), undefined)
-  t.equal(from({}), undefined)
-  t.equal(from(named, '192.0.2.1'), undefined, 'from elsewhere')
+  t.equal(await from(named), folder)
+  t.equal(await from({ 'mcp-proxy-workspace': pathToFileURL(folder).href }), folder, 'as a URI')
+  t.equal(await from({ 'mcp-proxy-workspace': 'file://%ff/' }), undefined)
+  t.equal(await from({ 'mcp-proxy-workspace': 'not/absolute' }), undefined)
+  t.equal(await from({}), undefined)
+  t.equal(await from(named, '192.0.2.1'), undefined, 'from elsewhere')
   for (const hop of ['forwarded', 'x-forwarded-for', 'via'])
-    t.equal(from({ ...named, [hop]: 'x' }), undefined, `through another proxy, which says ${hop}`)
+    t.equal(await from({ ...named, [hop]: 'x' }), undefined, `through another proxy, which says ${hop}`)
   for (let n = 0; n < 300; n += 1)
-    t.equal(from({ 'mcp-proxy-workspace': join(folder, String(n)) }), undefined)
-  t.equal(from(named), folder, 'however many are named')
+    t.equal(await from({ 'mcp-proxy-workspace': join(folder, String(n)) }), undefined)
+  t.equal(await from(named), folder, 'however many are named')
+})
+
+t.test('a folder on a drive that hangs blocks nobody, and counts as none after a while', async t => {
+  const folder = t.testdir({})
+  const { realpath } = fs.promises
+  const hang = (path: string) =>
+    path.startsWith('/hung') ? new Promise<string>(() => undefined) : realpath(path)
+  t.intercept(fs.promises, 'realpath', { value: hang, configurable: true, writable: true })
+  syncBuiltinESMExports()
+  // The timers of the program do not keep a process alive.
+  const alive = setInterval(() => undefined, 1000)
+  t.teardown(() => {
+    clearInterval(alive)
+    syncBuiltinESMExports()
+  })
+  const hung = firstWorkspace('/hung/a', folder)
+  const request = { headers: { 'mcp-proxy-workspace': '/hung/a' }, socket: { remoteAddress: '127.0.0.1' } }
+  const named = workspaceOfRequest(request as unknown as IncomingMessage)
+  t.equal(await firstWorkspace(folder), folder, 'others are served meanwhile')
+  t.equal(await hung, folder, 'the next candidate counts')
+  t.equal(await named, undefined)
 })

@@ -81,10 +81,10 @@ const anonymousAt = (address: string): Caller => unauthenticatedCaller(`anonymou
 const callerAt = (address = ''): Caller => (isLoopbackHost(address) ? LOCAL : anonymousAt(address))
 
 /** Adds the working folder of a caller, if its request names one. */
-const placed = (caller: Caller, request: IncomingMessage): Caller => {
-  const workspace = workspaceOfRequest(request)
-  return workspace === undefined ? caller : { ...caller, workspace }
-}
+const placed = (caller: Caller, request: IncomingMessage): Caller | Promise<Caller> =>
+  workspaceOfRequest(request)?.then(workspace =>
+    workspace === undefined ? caller : { ...caller, workspace },
+  ) ?? caller
 
 const BY_ADDRESS: Callers = {
   entry: { authorize: request => placed(callerAt(clientAddressOf(request)), request), isShared },

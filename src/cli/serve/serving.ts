@@ -106,7 +106,8 @@ export const serveStdioCommand = async (served: Served, hint: string): Promise<n
     printToStderr(`mcp-proxy speaks MCP on stdin and stdout, for a client.\n\n${hint}\n`)
   void proxy
     .serveStdio(served.view, served.workspace)
-    .gone.then(fault => shutdown.end(fault === undefined ? EXIT.ok : EXIT.failure))
+    .then(({ gone }) => gone)
+    .then(fault => shutdown.end(fault === undefined ? EXIT.ok : EXIT.failure))
   // Must not delay the first answer, and its failure must not end the session.
   proxy.listenMetrics().catch((thrown: unknown) => printToStderr(`mcp-proxy: ${Fault.from(thrown).message}`))
   void open().then(control => {

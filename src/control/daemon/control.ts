@@ -332,7 +332,7 @@ class ControlApi {
     if (head.length > 0) socket.unshift(head)
     this.#onHello()
     variables?.joined?.()
-    sessions.serve(session, new LineChannel(socket, { peer: 'client', log, clock, bounds }), hello)
+    void sessions.serve(session, new LineChannel(socket, { peer: 'client', log, clock, bounds }), hello)
   }
 
   #refusalFor(request: IncomingMessage, hello: Hello): StatedRefusal | undefined {

@@ -36,6 +36,8 @@ export class LocalSessions {
   readonly #context: ChannelContext
   readonly #refusal: string
   readonly #open = new Map<string, LocalSession>()
+  /** Channels whose client's folder is being looked up. */
+  readonly #opening = new Set<Channel>()
   #last = 0
 
   /** `refusal`: see `Welcome.refusal`. */
@@ -45,7 +47,7 @@ export class LocalSessions {
   }
 
   get size(): number {
-    return this.#open.size
+    return this.#open.size + this.#opening.size
   }
 
   get all(): readonly SessionStatus[] {
@@ -67,9 +69,15 @@ export class LocalSessions {
     return `k${this.#last.toString(36)}`
   }
 
-  serve(id: string, channel: Channel, hello: Hello): void {
-    const workspace = firstWorkspace(hello.workspace, hello.project)
-    const cwd = firstWorkspace(hello.cwd)
+  /** Resolves when the session is open. Never rejects. */
+  async serve(id: string, channel: Channel, hello: Hello): Promise<void> {
+    this.#opening.add(channel)
+    const [workspace, cwd] = await Promise.all([
+      firstWorkspace(hello.workspace, hello.project),
+      firstWorkspace(hello.cwd),
+    ])
+    // `close` has removed it.
+    if (!this.#opening.delete(channel)) return
     const listener = servePipe(
       channel,
       { ...LOCAL, workspace, cwd, view: hello.view },
@@ -93,13 +101,16 @@ export class LocalSessions {
 
   /** Ends all sessions after the last call. The next daemon repeats unanswered requests. */
   async close(): Promise<void> {
+    const opening = [...this.#opening]
+    this.#opening.clear()
     const ended = encodeNotification(ENDED_METHOD, textOf({ refusal: this.#refusal }))
-    await Promise.all(
-      [...this.#open.values()].map(({ channel, listener }) => {
+    await Promise.all([
+      ...opening.map(channel => channel.close()),
+      ...[...this.#open.values()].map(({ channel, listener }) => {
         listener.flush()
         if (listener.openCalls === 0) channel.send(ended)
         return channel.close()
       }),
-    )
+    ])
   }
 }

@@ -4,9 +4,9 @@ import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { elementsOf, type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
 import { type Client, type ServerRequest, viewerOf } from '../../model/links.js'
-import type { Answer, Outcome } from '../../model/outcome.js'
+import type { Answer } from '../../model/outcome.js'
 import type { ServerPool } from '../../peers/server-pool.js'
-import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
+import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
 import { bare, type InputRetries } from '../input-required/input-retries.js'
 import { inputRequired } from '../input-required/questions.js'
 import { ASKABLE, type RequestStates } from '../input-required/retry/request-states.js'
@@ -20,7 +20,7 @@ export interface WorkspacesContext {
   readonly states: Pick<RequestStates, 'seal'>
   readonly clock: Clock
   /** Returns the first of these root URIs that is a usable folder. */
-  readonly findWorkspace?: ((uris: readonly string[]) => string | undefined) | undefined
+  readonly findWorkspace?: ((uris: readonly string[]) => Promise<string | undefined>) | undefined
 }
 
 /** Maximum time that a client's calls wait for its roots. */
@@ -58,7 +58,7 @@ export class Workspaces {
     return [
       {
         ...{ name, stage: 'request', clients: 'returned', methods: ASKABLE },
-        run: record => this.#question(record) ?? NEXT,
+        run: record => this.#question(record),
       },
       { name, stage: 'request', run: record => this.#settling(record)?.then(() => NEXT) ?? NEXT },
     ]
@@ -81,30 +81,30 @@ export class Workspaces {
   }
 
   /**
-   * Returns the result that asks a client for its roots; undefined for other calls. The retry with the answer
+   * Returns the result that asks a client for its roots; other calls continue. The retry with the answer
    * continues as if nothing had been asked.
    */
-  #question(call: CallRecord): Outcome | undefined {
+  #question(call: CallRecord): Verdict | Promise<Verdict> {
     const { client } = call
-    if (!isAskedInAnswers(client)) return undefined
+    if (!isAskedInAnswers(client)) return NEXT
     const retry = this.#context.retries.read(call)
     if (retry?.state?.kind === 'roots') {
       call.params = bare(call.params)
-      this.#tell(client, retry.responses)
+      return this.#tell(client, retry.responses).then(() => NEXT)
     }
     // A retry in progress must not be interrupted.
-    if (retry !== undefined || this.#told.has(client)) return undefined
+    if (retry !== undefined || this.#told.has(client)) return NEXT
     const state = this.#context.states.seal(call, '', { kind: 'roots' }, STATE_MS)
     return { kind: 'input', result: inputRequired([{ key: KEY, method: ROOTS, params: undefined }], state) }
   }
 
   /** Records that a client has returned, with or without roots. */
-  #tell(client: Client, responses: JsonText | undefined): void {
+  async #tell(client: Client, responses: JsonText | undefined): Promise<void> {
     if (this.#told.has(client)) return
     this.#told.add(client)
     const answer = responses && memberOf(responses, KEY)
     const before = client.workspace
-    this.#settle(client, this.#context.findWorkspace?.(answer === undefined ? [] : urisIn(answer)))
+    this.#settle(client, await this.#context.findWorkspace?.(answer === undefined ? [] : urisIn(answer)))
     if (client.workspace !== before) this.#context.pool.moved(client, before)
   }
 
@@ -131,7 +131,7 @@ export class Workspaces {
     const answer = await within(answered.promise, { clock, ms: ROOTS_MS })
     if (answer === undefined) request.onWithdrawn?.('timed out')
     const uris = answer?.kind === 'result' ? urisIn(answer.result) : []
-    this.#settle(client, findWorkspace?.(uris))
+    this.#settle(client, await findWorkspace?.(uris))
     await starter.startAll(viewerOf(client))
   }
 
