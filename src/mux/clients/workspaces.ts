@@ -6,7 +6,7 @@ import { elementsOf, type JsonText, kindOf, memberOf, stringOf } from '../../ker
 import { type Client, type ServerRequest, viewerOf } from '../../model/links.js'
 import type { Answer } from '../../model/outcome.js'
 import type { ServerPool } from '../../peers/server-pool.js'
-import { type CallRecord, type Interceptor, NEXT, type Verdict } from '../calls/call-record.js'
+import { type CallRecord, type CallVerdict, type Interceptor, NEXT } from '../calls/call-record.js'
 import { bare, type InputRetries } from '../input-required/input-retries.js'
 import { inputRequired } from '../input-required/questions.js'
 import { ASKABLE, type RequestStates } from '../input-required/retry/request-states.js'
@@ -84,7 +84,7 @@ export class Workspaces {
    * Returns the result that asks a client for its roots; other calls continue. The retry with the answer
    * continues as if nothing had been asked.
    */
-  #question(call: CallRecord): Verdict | Promise<Verdict> {
+  #question(call: CallRecord): CallVerdict | Promise<CallVerdict> {
     const { client } = call
     if (!isAskedInAnswers(client)) return NEXT
     const retry = this.#context.retries.read(call)
