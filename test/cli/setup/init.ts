@@ -183,7 +183,7 @@ t.test('what needs a folder waits, and clients see at once what started before',
   mkdirSync(join(config, '../verbs'), { recursive: true })
   writeFileSync(config, JSON.stringify({ mcpServers: { work, slow: tiny('--slow', '300') } }))
   const { err } = await runHere(t, 'init', '--yes', '--from', 'kiro', '--install', 'kiro')
-  t.match(err, /^! work {2}D033: no client has a known working folder: open a folder in a client/m)
+  t.match(err, /^! work {2}D033: no client has a known working folder; open a folder in a client/m)
   t.match(err, /^✓ slow {2}6 tools/m)
   t.equal(readdirSync(join(home, 'state', 'mcp-proxy', 'known')).length, 1)
 })
