@@ -198,7 +198,7 @@ export class Dialer {
       children.answered()
       return link
     } catch (thrown) {
-      throw withLastWords(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
+      throw withLastOutput(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
     }
   }
 }
@@ -211,8 +211,8 @@ const hasToken = ({ transport }: ServerConfig): boolean =>
 const FIXED: HttpCredential = {
   authorize: () => undefined,
   refused: ({ status: httpStatus }) => {
-    const words = 'it refused the token in the configuration: check "headers.Authorization"'
-    const fault = new Fault('unauthorized', words, { data: { httpStatus } })
+    const message = 'it refused the token in the configuration: check "headers.Authorization"'
+    const fault = new Fault('unauthorized', message, { data: { httpStatus } })
     return httpStatus === 401 ? Promise.reject(fault) : undefined
   },
 }
@@ -230,7 +230,7 @@ const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
 
 /** The program's stderr explains more than a timeout. */
-const withLastWords = (why: Fault, stderrTail: readonly string[]): Fault =>
+const withLastOutput = (why: Fault, stderrTail: readonly string[]): Fault =>
   why.stderrTail !== undefined || stderrTail.length === 0
     ? why
     : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, stderrTail })

@@ -200,7 +200,7 @@ export class Reloader {
   #refuse(problems: readonly string[]): void {
     const { file, log } = this.#options
     const shown = problems.slice(0, PROBLEMS_MAX)
-    for (const words of shown) log.error({}, words)
+    for (const message of shown) log.error({}, message)
     log.error(
       { file, problems: problems.length, doctor: 'D014' },
       'the configuration was not reloaded; the previous one stays active',

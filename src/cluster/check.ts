@@ -89,7 +89,7 @@ const wrong = (message: string, fix: string): ClusterFinding => ({
   ...{ level: 'error', subject: 'engine', message, fix },
 })
 
-const wordsOf = (thrown: unknown): string => {
+const messageOf = (thrown: unknown): string => {
   const { message = '', code = '' } = thrown as { message?: string; code?: string }
   return message || code || String(thrown)
 }
@@ -100,21 +100,21 @@ const reached = async (engine: Engine, clock: Clock): Promise<ClusterFinding | u
     if ((await within(opened, { clock, ms: REACH_MS })) === true) return undefined
     return wrong('the engine does not answer', 'start it, or correct "cluster.url"')
   } catch (thrown) {
-    if (/^(?:WRONGPASS|NOAUTH|NOPERM)/.test(wordsOf(thrown))) return refusal(thrown)
-    return wrong(`cannot connect to the engine: ${wordsOf(thrown)}`, 'start it, or correct "cluster.url"')
+    if (/^(?:WRONGPASS|NOAUTH|NOPERM)/.test(messageOf(thrown))) return refusal(thrown)
+    return wrong(`cannot connect to the engine: ${messageOf(thrown)}`, 'start it, or correct "cluster.url"')
   }
 }
 
 /** Explains an error reply of the engine. */
 const refusal = (thrown: unknown): ClusterFinding => {
-  const words = wordsOf(thrown)
-  if (/^(?:WRONGPASS|NOAUTH)/.test(words))
-    return wrong(`login failed: ${words}`, 'correct user and password in "cluster.url"')
-  if (/NOPERM|can't run this command|permission/i.test(words))
-    return wrong(`the user lacks permissions: ${words}`, 'grant the permissions listed in docs/cluster.md')
-  if (/^(?:MOVED|READONLY|CLUSTERDOWN)/.test(words))
-    return wrong(`not a single primary: ${words}`, 'set "cluster.url" to the primary')
-  return wrong(`cannot run scripts: ${words}`, 'use Redis 7.0, Valkey 7.2, or newer')
+  const message = messageOf(thrown)
+  if (/^(?:WRONGPASS|NOAUTH)/.test(message))
+    return wrong(`login failed: ${message}`, 'correct user and password in "cluster.url"')
+  if (/NOPERM|can't run this command|permission/i.test(message))
+    return wrong(`the user lacks permissions: ${message}`, 'grant the permissions listed in docs/cluster.md')
+  if (/^(?:MOVED|READONLY|CLUSTERDOWN)/.test(message))
+    return wrong(`not a single primary: ${message}`, 'set "cluster.url" to the primary')
+  return wrong(`cannot run scripts: ${message}`, 'use Redis 7.0, Valkey 7.2, or newer')
 }
 
 /** Runs each script once, on temporary keys instead of the real ones. */

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { systemCode } from '../kernel/faults.js'
 import { MAX_FILE_BYTES } from './defaults.js'
-import type { Words } from './file/problem.js'
+import type { ProblemText } from './file/problem.js'
 import { parseConfig } from './parse.js'
 import type { Environment, Loaded } from './types.js'
 
@@ -24,28 +24,28 @@ export async function readConfigText(file: string, isAgain = false): Promise<Con
     const text = decode(await readFile(file))
     return text === undefined ? unusable(file, NOT_UTF8) : { text }
   } catch (thrown) {
-    return unusable(file, wordsFor(thrown), systemCode(thrown) === 'ENOENT')
+    return unusable(file, messageFor(thrown), systemCode(thrown) === 'ENOENT')
   }
 }
 
-const TOO_LARGE: Words = {
+const TOO_LARGE: ProblemText = {
   message: `the file is longer than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
   fix: 'Check that this is the right file.',
 }
 
-const ONLY_ONCE: Words = {
+const ONLY_ONCE: ProblemText = {
   message: 'this is a pipe, which can be read only once',
   fix: 'Restart the proxy, or give it a file.',
 }
 
-const NOT_UTF8: Words = { message: 'the file is not text in UTF-8', fix: 'Save it as UTF-8.' }
+const NOT_UTF8: ProblemText = { message: 'the file is not text in UTF-8', fix: 'Save it as UTF-8.' }
 
-const MAY_NOT_READ: Words = {
+const MAY_NOT_READ: ProblemText = {
   message: 'the file may not be read',
   fix: 'Give the user of the proxy the right to read it.',
 }
 
-const WORDS: ReadonlyMap<string | undefined, Words> = new Map([
+const WORDS: ReadonlyMap<string | undefined, ProblemText> = new Map([
   ['ENOENT', { message: 'there is no such file', fix: 'Check the path, or create the file.' }],
   ['ENOTDIR', { message: 'part of the path is not a folder', fix: 'Check the path.' }],
   ['EISDIR', { message: 'this is a folder, not a file', fix: 'Give the path of the file in it.' }],
@@ -53,7 +53,7 @@ const WORDS: ReadonlyMap<string | undefined, Words> = new Map([
   ['EPERM', MAY_NOT_READ],
 ])
 
-const wordsFor = (thrown: unknown): Words => {
+const messageFor = (thrown: unknown): ProblemText => {
   const code = systemCode(thrown)
   return (
     WORDS.get(code) ?? {
@@ -71,7 +71,7 @@ const decode = (bytes: Buffer): string | undefined => {
   }
 }
 
-const unusable = (file: string, words: Words, isMissing = false): ConfigText => ({
+const unusable = (file: string, words: ProblemText, isMissing = false): ConfigText => ({
   isMissing,
   unusable: {
     config: undefined,

@@ -113,8 +113,8 @@ export const resultOf = (outcome: Answer): JsonText => {
     case 'fault':
       throw outcome.fault
     case 'error': {
-      const words = stringOf(memberOf(outcome.error, 'message')) ?? outcome.error.toString('utf8')
-      throw new Fault('unavailable', `The server answered with an error: ${words}`)
+      const message = stringOf(memberOf(outcome.error, 'message')) ?? outcome.error.toString('utf8')
+      throw new Fault('unavailable', `The server answered with an error: ${message}`)
     }
   }
 }

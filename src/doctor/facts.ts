@@ -231,7 +231,7 @@ export interface Probe {
   /** Items of its lists that were repaired or left out. */
   readonly repairs: readonly {
     readonly item: string
-    readonly words: string
+    readonly message: string
     /** Absent in older daemons. */
     readonly isLeftOut?: boolean
   }[]

@@ -50,7 +50,7 @@ export interface ConnectorOptions {
   readonly program: DaemonProgram
   readonly hello: Hello
   /** Prints a message for the user. */
-  readonly tell: (words: string) => void
+  readonly tell: (message: string) => void
 }
 
 const POLL_MS = [25, 40, 60, 100] as const
@@ -169,9 +169,9 @@ export class Connector {
       if (this.#silentAtMs.length < SILENCES) return { is: 'draining', retryMs: 100 }
       throw new NoDaemon('D042', 'the daemon takes connections but does not answer')
     }
-    const words = thrown instanceof Error ? thrown.message : String(thrown)
-    if (isDenied(thrown)) throw new NoDaemon('D046', `the daemon may not be reached: ${words}`)
-    throw new NoDaemon('D041', `the daemon cannot be reached: ${words}`)
+    const message = thrown instanceof Error ? thrown.message : String(thrown)
+    if (isDenied(thrown)) throw new NoDaemon('D046', `the daemon may not be reached: ${message}`)
+    throw new NoDaemon('D041', `the daemon cannot be reached: ${message}`)
   }
 
   /**
@@ -198,8 +198,8 @@ export class Connector {
         this.#exitCode = code
       })
     } catch (thrown) {
-      const words = thrown instanceof Error ? thrown.message : String(thrown)
-      throw new NoDaemon(isDenied(thrown) ? 'D046' : 'D041', `the daemon cannot be started: ${words}`)
+      const message = thrown instanceof Error ? thrown.message : String(thrown)
+      throw new NoDaemon(isDenied(thrown) ? 'D046' : 'D041', `the daemon cannot be started: ${message}`)
     }
   }
 

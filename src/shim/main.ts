@@ -106,13 +106,13 @@ const withoutDaemon = async (
   { given, script }: { readonly given: ShimArguments; readonly script: string },
 ): Promise<number> => {
   const code = thrown instanceof NoDaemon ? thrown.code : 'D041'
-  const words = thrown instanceof Error ? thrown.message : String(thrown)
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
   const isRefused = thrown instanceof Fault
   if (isRefused || given['no-fallback'] === true) {
-    tell(isRefused ? words : `${code}: ${words}`, isRefused ? REFUSED : { why: WHYS[code], fix: FIX })
+    tell(isRefused ? message : `${code}: ${message}`, isRefused ? REFUSED : { why: WHYS[code], fix: FIX })
     return EXIT.failure
   }
-  tell(`${code}: ${words}; serving in this process, with servers of its own`)
+  tell(`${code}: ${message}; serving in this process, with servers of its own`)
   const main = pathToFileURL(join(script, '..', '..', 'dist', 'cli', 'main.cjs')).href
   const { main: run } = (await import(main)) as { main: (argv: readonly string[]) => Promise<number> }
   const workspace = workspaceIn(given.workspace)
@@ -155,7 +155,7 @@ const WHYS: Readonly<Record<DaemonProblem, string>> = {
 }
 
 /** Prints a message on stderr, with cause and fix if the process ends. */
-const tell = (words: string, explained?: Explained): void => {
+const tell = (message: string, explained?: Explained): void => {
   const more = explained === undefined ? '' : `  why: ${explained.why}\n  fix: ${explained.fix}\n`
-  process.stderr.write(`mcp-proxy: ${words}\n${more}`)
+  process.stderr.write(`mcp-proxy: ${message}\n${more}`)
 }

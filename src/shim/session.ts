@@ -16,7 +16,7 @@ export interface ShimSessionOptions {
   readonly output: Writable
   /** `Connector.connect`. */
   readonly connect: (limitMs: number) => Promise<DaemonConnection>
-  readonly tell: (words: string) => void
+  readonly tell: (message: string) => void
   /** Overrides of the default limits. */
   readonly limits?: Partial<Limits>
 }
@@ -325,11 +325,11 @@ export class ShimSession {
 
   #refuse(id: JsonText): void {
     const isChanged = this.#is === 'changed'
-    const words = isChanged
+    const message = isChanged
       ? 'The proxy now uses another revision of MCP: restart the client'
       : 'The proxy is not running and could not be started: run mcp-proxy daemon status'
     const data = isChanged ? { reason: 'revision_changed' } : { reason: 'proxy_lost', doctor: 'D041' }
-    this.#answer(lostError(id, words, data))
+    this.#answer(lostError(id, message, data))
   }
 
   #takeWaiting(): void {

@@ -15,8 +15,8 @@ const useChanges = (live: Live): string => {
   const told = useRef({ state: live.state, atMs: 0, words: '' })
   const { state } = live
   if (state.now - told.current.atMs >= NEWS_MS) {
-    const words = changesBetween(told.current.state, state)
-    told.current = words === '' ? { ...told.current, state } : { state, atMs: state.now, words }
+    const message = changesBetween(told.current.state, state)
+    told.current = message === '' ? { ...told.current, state } : { state, atMs: state.now, words: message }
   }
   return told.current.words
 }

@@ -585,11 +585,11 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       { why: /longer than 64/ },
     ],
     [
-      probed({ repairs: [{ item: 'a', words: 'removed description: it was null' }] }),
+      probed({ repairs: [{ item: 'a', message: 'removed description: it was null' }] }),
       { fix: /has repaired it/ },
     ],
     [
-      probed({ repairs: [{ item: 'a', words: 'left out: its name is not a string', isLeftOut: true }] }),
+      probed({ repairs: [{ item: 'a', message: 'left out: its name is not a string', isLeftOut: true }] }),
       { fix: /author/ },
     ],
   ],

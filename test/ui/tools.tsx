@@ -5,7 +5,7 @@ import { Field, ObjectFields } from '../../src/ui/tools/fields.js'
 import { searchIn } from '../../src/ui/tools/list.js'
 import { Result, textOfBlock } from '../../src/ui/tools/result.js'
 import { hintsOf, Tool } from '../../src/ui/tools/tool.js'
-import { progressWords, TryForm } from '../../src/ui/tools/try-form.js'
+import { progressText, TryForm } from '../../src/ui/tools/try-form.js'
 
 const SCHEMA: Schema = {
   type: 'object',
@@ -123,9 +123,9 @@ t.test('results are text, with any content', async t => {
 })
 
 t.test('progress and hints are said in words', async t => {
-  t.equal(progressWords({ progress: 1, total: 4, message: 'reading' }), '1 of 4: reading')
-  t.equal(progressWords({ progress: 2 }), '2')
-  t.equal(progressWords(7), '')
+  t.equal(progressText({ progress: 1, total: 4, message: 'reading' }), '1 of 4: reading')
+  t.equal(progressText({ progress: 2 }), '2')
+  t.equal(progressText(7), '')
   t.same(hintsOf({ readOnlyHint: true, destructiveHint: false, title: 'x' }), [
     'read-only',
     'not destructive',

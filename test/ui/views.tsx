@@ -16,7 +16,7 @@ import { humanName, limitRows } from '../../src/ui/views/limits.js'
 import { joinedLines, logLine } from '../../src/ui/views/log.js'
 import { allSlots, perMinute } from '../../src/ui/views/overview.js'
 import { PageFrame } from '../../src/ui/views/page.js'
-import { hiddenWords, leftOutWords, listWords } from '../../src/ui/views/server.js'
+import { hiddenText, leftOutText, listText } from '../../src/ui/views/server.js'
 import { chosenTheme } from '../../src/ui/views/theme.js'
 import { call, server, servers, slots, state, status, trouble } from './facts.js'
 
@@ -197,11 +197,11 @@ t.test('a sparkline has a sentence, and a server its words', async t => {
     ),
     6,
   )
-  t.equal(listWords(server()), '3 tools, 1 resource')
-  t.equal(listWords(server({ items: undefined })), 'not read yet')
-  t.equal(listWords(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0 } })), 'nothing')
+  t.equal(listText(server()), '3 tools, 1 resource')
+  t.equal(listText(server({ items: undefined })), 'not read yet')
+  t.equal(listText(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0 } })), 'nothing')
   const left = server({ leftOut: { filter: 2, broken: 1, twice: 0 }, truncated: ['tools'] })
-  t.equal(leftOutWords(left), '2 hidden by a filter, 1 broken, the list of tools was truncated at a limit')
+  t.equal(leftOutText(left), '2 hidden by a filter, 1 broken, the list of tools was truncated at a limit')
 })
 
 t.test('calls and errors are found by their words, the newest first', async t => {
@@ -263,7 +263,7 @@ t.test('limits have names in words, servers come first, and a server tells its l
   t.ok(html.indexOf('&quot;servers&quot;') < html.indexOf('&quot;limits&quot;'))
   const lastError = { message: 'exited with code 3', agoMs: 4000 }
   const one = server({ lastError, hidden: ['secret'], leftOut: { filter: 3, broken: 0, twice: 0 } })
-  t.equal(hiddenWords(one), 'secret, 2 more')
+  t.equal(hiddenText(one), 'secret, 2 more')
   t.match(
     shown('#/servers/github', { servers: servers([one]) }),
     /secret, 2 more.*exited with code 3 \(4 s ago\)/s,

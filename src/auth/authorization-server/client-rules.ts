@@ -76,8 +76,8 @@ export const readClientKeys = async (
       throw new TypeError('the file is not a JSON Web Key Set')
     return read as unknown as NonNullable<ClientMetadata['jwks']>
   } catch (thrown) {
-    const words = `auth.embedded.clients.${id}.jwks: the file is missing or is not a JSON Web Key Set`
-    throw new Fault('unavailable', words, { cause: thrown })
+    const message = `auth.embedded.clients.${id}.jwks: the file is missing or is not a JSON Web Key Set`
+    throw new Fault('unavailable', message, { cause: thrown })
   }
 }
 

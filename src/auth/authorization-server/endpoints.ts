@@ -231,8 +231,8 @@ const repeatedIn = (params: URLSearchParams): readonly string[] => {
 
 /** Shows an error page instead of redirecting, because the redirect URI is ambiguous. */
 const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
-  const words = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
-  const answer = { error: 'invalid_request', words, status: 400 }
+  const message = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
+  const answer = { error: 'invalid_request', words: message, status: 400 }
   const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
   response.writeHead(status, headers).end(text)
 }
@@ -241,7 +241,7 @@ const NAMES_SHOWN = 5
 const NAMES_LENGTH = 200
 
 /** Sends an error as JSON. */
-const sendError = (response: ServerResponse, status: number, error: string, words?: string): void => {
-  const body = JSON.stringify({ error, ...(words !== undefined && { error_description: words }) })
+const sendError = (response: ServerResponse, status: number, error: string, message?: string): void => {
+  const body = JSON.stringify({ error, ...(message !== undefined && { error_description: message }) })
   response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }).end(body)
 }

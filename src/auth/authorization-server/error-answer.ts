@@ -5,7 +5,7 @@ import { errorPage } from './sign-in/sign-in-page.js'
 /** An OAuth error for a browser or a program. */
 export interface ErrorAnswer {
   readonly error: string
-  readonly words?: string | undefined
+  readonly message?: string | undefined
   readonly status: number
   /** Link that the user may follow; there is no automatic redirect (RFC 9700 §4.11.2). */
   readonly link?: string | undefined
@@ -14,16 +14,16 @@ export interface ErrorAnswer {
 /** Renders a page for people, or JSON for programs. */
 export const renderErrorAnswer = (
   accept: string | undefined,
-  { error, words, status, link }: ErrorAnswer,
+  { error, message, status, link }: ErrorAnswer,
 ): { readonly status: number; readonly headers: Record<string, string>; readonly text: string } => {
   if (wantsPage(accept)) {
-    const page: HtmlPage = errorPage({ error, description: words, status, link })
+    const page: HtmlPage = errorPage({ error, description: message, status, link })
     return { status, ...renderPage(page) }
   }
   return {
     status,
     headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
-    text: JSON.stringify({ error, ...(words !== undefined && { error_description: words }) }),
+    text: JSON.stringify({ error, ...(message !== undefined && { error_description: message }) }),
   }
 }
 

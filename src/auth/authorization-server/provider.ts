@@ -113,8 +113,11 @@ const speakForIssuer = (provider: Provider, issuer: URL): void => {
   })
 }
 
-const renderError: NonNullable<Configuration['renderError']> = (ctx, { error, error_description: words }) => {
-  answerError(ctx, { error, words, status: ctx.status })
+const renderError: NonNullable<Configuration['renderError']> = (
+  ctx,
+  { error, error_description: message },
+) => {
+  answerError(ctx, { error, message, status: ctx.status })
 }
 
 const answerError = (ctx: KoaContextWithOIDC, answer: ErrorAnswer): void => {
@@ -142,7 +145,7 @@ const keepErrorsHere = (provider: Provider, { consents, issuer }: ProviderParts)
     ctx.response.remove('Location')
     answerError(ctx, {
       error,
-      words: answer.get('error_description') ?? undefined,
+      message: answer.get('error_description') ?? undefined,
       status: error === 'access_denied' ? 403 : 400,
       link: location,
     })

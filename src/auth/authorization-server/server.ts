@@ -195,10 +195,10 @@ const ownerOf = (cookies: Cookies, store: Store, people: SignedInPeople): Princi
 
 const checkTls = ({ protocol, hostname, origin }: URL): void => {
   if (protocol === 'https:' || isLoopbackHost(hostname)) return
-  const words = `auth.publicUrl is ${origin}: sign-in at the embedded authorization server requires https`
+  const message = `auth.publicUrl is ${origin}: sign-in at the embedded authorization server requires https`
   throw new Fault(
     'unavailable',
-    `${words}, except on this machine; put a reverse proxy with TLS in front of it`,
+    `${message}, except on this machine; put a reverse proxy with TLS in front of it`,
   )
 }
 

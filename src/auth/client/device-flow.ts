@@ -102,4 +102,5 @@ const poll = async (
 
 const WAITING: ReadonlySet<string> = new Set(['authorization_pending', 'slow_down'])
 
-const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })
+const refused = (message: string): Fault =>
+  new Fault('unauthorized', message, { data: { reason: 'needs-auth' } })

@@ -108,8 +108,8 @@ function* readResource({ url, resourceMetadata }: DiscoveryRequest): Step<Resour
 const resourceIn = (document: Readonly<Record<string, unknown>>, url: string): Resource => {
   const { resource } = document
   if (typeof resource !== 'string' || !isResourceOf(resource, url)) {
-    const words = typeof resource === 'string' ? `is for ${shown(resource)}` : 'names no resource'
-    throw unreachable(`its protected resource metadata ${words}, not for ${shown(url)}`)
+    const message = typeof resource === 'string' ? `is for ${shown(resource)}` : 'names no resource'
+    throw unreachable(`its protected resource metadata ${message}, not for ${shown(url)}`)
   }
   const scopes = textsIn(document['scopes_supported'])
   return {
@@ -231,5 +231,5 @@ const SHOWN_BYTES = 300
 
 const shown = (url: string): string => sanitizeLine(url, SHOWN_BYTES)
 
-const unreachable = (words: string): Fault =>
-  new Fault('unauthorized', words, { data: { reason: 'auth-unreachable' } })
+const unreachable = (message: string): Fault =>
+  new Fault('unauthorized', message, { data: { reason: 'auth-unreachable' } })

@@ -28,8 +28,8 @@ export const needsScopes = (signIn: SignInHint, scopes: readonly string[]): Faul
       .slice(0, SCOPES_SHOWN)
       .join(' '),
   )
-  const words = `Server ${server} wants more scopes${shown && ` (${shown})`}${runIt(signIn, ': ')}`
-  return new Fault('unauthorized', words, { data: { server, reason: 'insufficient-scope' } })
+  const message = `Server ${server} wants more scopes${shown && ` (${shown})`}${runIt(signIn, ': ')}`
+  return new Fault('unauthorized', message, { data: { server, reason: 'insufficient-scope' } })
 }
 
 /** The error codes of OAuth 2.0 and its extensions (IANA, "OAuth Extensions Error Registry"). */
@@ -65,10 +65,10 @@ export const aboutLogin = (thrown: unknown, signIn: SignInHint): Fault => {
   if (fault.data?.['server'] !== undefined) return fault
   const reason = loginReasonOf(fault) ?? 'auth-unreachable'
   const retryAfterMs = fault.data?.['retryAfterMs']
-  const words = withoutPeerText(fault.message.split('\n', 1).join())
+  const message = withoutPeerText(fault.message.split('\n', 1).join())
   return new Fault(
     'unauthorized',
-    `Server ${server} needs a login, which failed: ${words}` + runIt(signIn, '; for more '),
+    `Server ${server} needs a login, which failed: ${message}` + runIt(signIn, '; for more '),
     {
       cause: fault,
       data: { server, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },

@@ -163,4 +163,5 @@ const codeIn = (answer: URLSearchParams, { discovery, client, state }: PendingLo
   throw refused('the response to the login does not contain a code')
 }
 
-const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })
+const refused = (message: string): Fault =>
+  new Fault('unauthorized', message, { data: { reason: 'needs-auth' } })

@@ -168,11 +168,11 @@ const isOfThisMachine = (address: string): boolean => {
 const needsClient = (registration: Registration, refusal?: string): Fault => {
   const { discovery, redirectUri, appRedirectUri = redirectUri } = registration
   const issuer = cutErrorText(discovery.server.issuer)
-  const words =
+  const message =
     refusal === undefined
       ? `${issuer} does not support dynamic client registration`
       : `${issuer} refused to register us (${refusal})`
-  return new Fault('unauthorized', words, {
+  return new Fault('unauthorized', message, {
     data: { reason: 'needs-client' },
     lines: [
       `Register an OAuth app there with the redirect URI ${appRedirectUri}, and set oauth.clientId and oauth.clientSecret;`,

@@ -119,15 +119,17 @@ export class TokenSource {
     }
     if (answer.is === 'failed') throw lacking('auth-unreachable', answer.why, answer)
     if (!isMachine && DEAD.has(answer.error)) return this.#withoutTokens(record, answer)
-    this.#note(record, answer.words)
-    const { error, words } = answer
-    throw lacking('auth-unreachable', `its authorization server answered ${knownCode(error)}`, { words })
+    this.#note(record, answer.message)
+    const { error, message } = answer
+    throw lacking('auth-unreachable', `its authorization server answered ${knownCode(error)}`, {
+      text: message,
+    })
   }
 
   /** Deletes invalid tokens, unless a login has replaced them meanwhile. */
   #withoutTokens(
     record: CredentialRecord,
-    { error, words }: Extract<TokenAnswer, { is: 'refused' }>,
+    { error, message }: Extract<TokenAnswer, { is: 'refused' }>,
   ): CredentialRecord {
     const { store } = this.#context
     const now = store.read(record)
@@ -135,10 +137,10 @@ export class TokenSource {
     const isClientDead = error === 'invalid_client'
     const isOurs = record.client?.by === 'registration'
     const client = isClientDead && isOurs ? undefined : record.client
-    store.save({ ...record, tokens: undefined, client, problem: words })
+    store.save({ ...record, tokens: undefined, client, problem: message })
     if (!isClientDead || isOurs) throw needsAuth(this.#context)
     throw lacking('needs-client', `its authorization server refused our client: ${knownCode(error)}`, {
-      words,
+      text: message,
     })
   }
 
@@ -179,13 +181,13 @@ export const discoverFor = async (
 
 const lacking = (
   reason: LoginReason,
-  words: string,
+  message: string,
   {
     retryAfterMs,
-    words: peerWords,
-  }: { readonly retryAfterMs?: number | undefined; readonly words?: string } = {},
+    text: peerText,
+  }: { readonly retryAfterMs?: number | undefined; readonly text?: string } = {},
 ): Fault =>
-  new Fault('unauthorized', words, {
-    cause: peerWords === undefined ? undefined : new Error(peerWords),
+  new Fault('unauthorized', message, {
+    cause: peerText === undefined ? undefined : new Error(peerText),
     data: { reason, ...(retryAfterMs !== undefined && { retryAfterMs }) },
   })

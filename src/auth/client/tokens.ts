@@ -44,7 +44,7 @@ export interface Tokens {
 export type TokenAnswer =
   | { readonly is: 'tokens'; readonly tokens: Tokens; readonly body: Readonly<Record<string, unknown>> }
   /** An OAuth error (RFC 6749 §5.2); `words` is the sanitized description of the authorization server. */
-  | { readonly is: 'refused'; readonly error: string; readonly words: string }
+  | { readonly is: 'refused'; readonly error: string; readonly message: string }
   /** No usable response; a retry may succeed. */
   | { readonly is: 'failed'; readonly why: string; readonly retryAfterMs?: number | undefined }
 
@@ -163,7 +163,7 @@ export const readAnswer = async (response: Response, expected: Expected): Promis
   }
   const { error } = body
   if (typeof error === 'string')
-    return { is: 'refused', error: cutErrorText(error), words: tokenErrorText(body) }
+    return { is: 'refused', error: cutErrorText(error), message: tokenErrorText(body) }
   if (status >= 300) return { is: 'failed', why: `its token endpoint answered with HTTP status ${status}` }
   return readTokens(body, expected)
 }
@@ -215,7 +215,7 @@ const bodyIn = (text: string, type: string): Readonly<Record<string, unknown>> |
 const SHOWN_BYTES = 300
 
 /** Sanitizes text of a peer for the operator. */
-export const cutErrorText = (words: string): string => sanitizeLine(words, SHOWN_BYTES)
+export const cutErrorText = (message: string): string => sanitizeLine(message, SHOWN_BYTES)
 
 /** Formats an OAuth error: the code, and the description in quotes. */
 export const tokenErrorText = ({

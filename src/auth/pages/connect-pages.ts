@@ -179,7 +179,7 @@ export class ConnectPages {
       return await progress.draft
     } catch (thrown) {
       progress.draft = undefined
-      progress.problem = wordsOf(thrown)
+      progress.problem = messageOf(thrown)
       return undefined
     }
   }
@@ -244,7 +244,7 @@ export class ConnectPages {
       this.#leave(visit, { is: 'identity', state: pending.state, pending })
       redirect(visit.response, url.href)
     } catch (thrown) {
-      this.#ask(visit, wordsOf(thrown))
+      this.#ask(visit, messageOf(thrown))
     }
   }
 
@@ -258,7 +258,7 @@ export class ConnectPages {
         redirect(visit.response, url.href)
         return
       } catch (thrown) {
-        visit.progress.problem = wordsOf(thrown)
+        visit.progress.problem = messageOf(thrown)
         visit.progress.draft = undefined
       }
     }
@@ -304,7 +304,7 @@ export class ConnectPages {
       if (isWhoAsked) this.#adopt(visit)
       else this.#storeResult(visit, { isStranger: true })
     } catch (thrown) {
-      const problem = thrown instanceof SignInRefused ? 'You were not signed in there.' : wordsOf(thrown)
+      const problem = thrown instanceof SignInRefused ? 'You were not signed in there.' : messageOf(thrown)
       this.#storeResult(visit, { isStranger: false, problem })
     }
     this.#again(visit)
@@ -322,7 +322,7 @@ export class ConnectPages {
       this.#report('allowed', visit)
       this.#options.onSignedIn(link)
     } catch (thrown) {
-      progress.problem = wordsOf(thrown)
+      progress.problem = messageOf(thrown)
       progress.draft = undefined
     }
     // Redirects to keep the address with its code out of the history.
@@ -368,7 +368,7 @@ const isOwners = ({ progress, browser }: Visit): boolean =>
 
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 
-const wordsOf = (thrown: unknown): string => Fault.from(thrown).message
+const messageOf = (thrown: unknown): string => Fault.from(thrown).message
 
 const redirect = (response: ServerResponse, location: string): void => {
   response.writeHead(303, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()

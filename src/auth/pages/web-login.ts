@@ -83,7 +83,7 @@ export class WebLogins {
       throw new Fault('unauthorized', 'its authorization server no longer knows this proxy; try again')
     }
     if (got.is !== 'tokens') {
-      const why = got.is === 'failed' ? got.why : `its authorization server answered ${got.words}`
+      const why = got.is === 'failed' ? got.why : `its authorization server answered ${got.message}`
       throw new Fault('unauthorized', why)
     }
     await keepLogin(context.store, { ...record, client, tokens: got.tokens })

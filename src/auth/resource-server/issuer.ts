@@ -140,7 +140,7 @@ export class Issuer {
   }
 }
 
-const unavailable = (words: string): Fault => new Fault('unavailable', words)
+const unavailable = (message: string): Fault => new Fault('unavailable', message)
 
 /** Encodes each half of `Basic` (RFC 6749 §2.3.1). */
 const formEncoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)

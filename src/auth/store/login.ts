@@ -100,7 +100,7 @@ class Login {
     const { client, answer } = isDevice ? await this.#byDevice(draft) : await this.#byBrowser(draft)
     if (answer.is === 'failed') throw refused(answer.why)
     if (answer.is === 'refused') {
-      throw refused(`the authorization server refused the login: ${answer.words}`)
+      throw refused(`the authorization server refused the login: ${answer.message}`)
     }
     const record = { ...draft, client, tokens: answer.tokens }
     await keepLogin(store, record)
@@ -248,4 +248,5 @@ class Login {
 
 const late = (): Fault => refused('the login was not completed in time')
 
-const refused = (words: string): Fault => new Fault('unauthorized', words, { data: { reason: 'needs-auth' } })
+const refused = (message: string): Fault =>
+  new Fault('unauthorized', message, { data: { reason: 'needs-auth' } })

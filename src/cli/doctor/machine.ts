@@ -206,8 +206,8 @@ export const readDocker = async (programs: readonly ProgramFacts[]): Promise<Fac
       { timeout: DOCKER_MS, windowsHide: true },
       (error, _stdout, stderr) => {
         const [line = ''] = stderr.trim().split('\n')
-        const words = line === '' ? 'it does not answer' : plainLine(line)
-        resolve({ why: error === null ? undefined : `${program} version fails: ${words}` })
+        const message = line === '' ? 'it does not answer' : plainLine(line)
+        resolve({ why: error === null ? undefined : `${program} version fails: ${message}` })
       },
     )
   })

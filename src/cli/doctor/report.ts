@@ -54,15 +54,15 @@ export const factsText = async (gather: Gather, copies: readonly string[]): Prom
   ])
   const rows: readonly (readonly [string, string])[] = [
     ['mcp-proxy', `${installation?.version ?? '?'}, Node ${process.version.slice(1)}, ${process.platform}`],
-    ['configuration', configWords(file?.file ?? '', config)],
-    ['daemon', daemonWords(daemon)],
-    ...(copies.length === 0 ? [] : [['servers', copyWords(copies, daemon)] as const]),
-    ['clients', clientWords(clients ?? [])],
+    ['configuration', configText(file?.file ?? '', config)],
+    ['daemon', daemonText(daemon)],
+    ...(copies.length === 0 ? [] : [['servers', copyText(copies, daemon)] as const]),
+    ['clients', clientText(clients ?? [])],
   ]
-  return rows.map(([name, words]) => `${name.padEnd(15)}${shown(words)}`).join('\n')
+  return rows.map(([name, message]) => `${name.padEnd(15)}${shown(message)}`).join('\n')
 }
 
-const configWords = (file: string, config: Facts['config'] | undefined): string => {
+const configText = (file: string, config: Facts['config'] | undefined): string => {
   if (config === undefined) return `${file} is not there`
   const { config: usable, disabled } = config.loaded
   if (usable === undefined) return `${file} cannot be used`
@@ -71,18 +71,18 @@ const configWords = (file: string, config: Facts['config'] | undefined): string 
   return `${file}, ${count(usable.servers.length, 'server')}${off}`
 }
 
-const daemonWords = (daemon: Facts['daemon'] | undefined): string => {
+const daemonText = (daemon: Facts['daemon'] | undefined): string => {
   if (daemon?.status === undefined) return daemon?.state === 'silent' ? 'does not answer' : 'does not run'
   const { pid, version } = daemon.status
   return `runs, pid ${pid}, version ${version}, ${count(daemon.sessions.length, 'client')}`
 }
 
-const copyWords = (copies: readonly string[], daemon: Facts['daemon'] | undefined): string =>
+const copyText = (copies: readonly string[], daemon: Facts['daemon'] | undefined): string =>
   daemon?.state === 'serves'
     ? `started copies of ${copies.join(', ')}, which the daemon does not serve`
     : `started copies of ${copies.join(', ')}`
 
-const clientWords = (clients: Facts['clients']): string => {
+const clientText = (clients: Facts['clients']): string => {
   if (clients.length === 0) return 'none found'
   const words = clients.map(({ label, files }) => {
     const isServed = files.some(({ entries }) => entries.some(({ isOurs }) => isOurs))

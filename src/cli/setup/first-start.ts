@@ -46,10 +46,10 @@ export const startOnce = async (
   return found
 }
 
-const printStarted = ({ name, tools, ms = 0, state, problem: words }: Started): void => {
+const printStarted = ({ name, tools, ms = 0, state, problem: message }: Started): void => {
   const good = `${count(tools ?? 0, 'tool')}, ${(ms / 1000).toFixed(1)} s`
-  const sign = state === 'waiting' ? '!' : mark(words === undefined)
-  printToStderr(wrappedText(`${sign} ${oneLineText(name)}  ${words ?? good}`))
+  const sign = state === 'waiting' ? '!' : mark(message === undefined)
+  printToStderr(wrappedText(`${sign} ${oneLineText(name)}  ${message ?? good}`))
 }
 
 const expectFault = (thrown: unknown): void => {

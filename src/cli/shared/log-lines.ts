@@ -94,7 +94,7 @@ const readable = (line: string, paint: (level: number, word: string) => string):
   if (Number.isNaN(date.getTime())) return line
   const at = date.toISOString().slice(11, 19)
   const about = typeof server === 'string' ? `${server}: ` : ''
-  const words = typeof stderr === 'string' ? stderr : String(msg)
+  const message = typeof stderr === 'string' ? stderr : String(msg)
   const more = Object.entries(rest).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
-  return `${at} ${paint(Number(level), (LEVEL_WORDS[Number(level)] ?? '').padEnd(5))} ${about}${words}${more.join('')}`
+  return `${at} ${paint(Number(level), (LEVEL_WORDS[Number(level)] ?? '').padEnd(5))} ${about}${message}${more.join('')}`
 }

@@ -85,8 +85,8 @@ const optionsOf = async (one: InstanceRecord) => {
 }
 
 const unreachable = (one: InstanceRecord, thrown: unknown): never => {
-  const words = thrown instanceof Error ? thrown.message : String(thrown)
-  throw new CliError(EXIT.failure, `${runningName(one)} cannot be queried: ${words}`)
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  throw new CliError(EXIT.failure, `${runningName(one)} cannot be queried: ${message}`)
 }
 
 const errorIn = (body: string): string => {

@@ -33,14 +33,14 @@ export const logs = defineVerb({
     const written = follow ? undefined : await writtenLog({ config, pid }, query)
     if (written !== undefined) {
       written.forEach(show)
-      if (written.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutWords(server)}`)
+      if (written.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutText(server)}`)
       return EXIT.ok
     }
     const one = await theRunning(config, pid)
     if (!follow) {
       const lines = (await askRunning(one, `/v1/logs?${query.toString()}`)).split('\n').filter(Boolean)
       lines.forEach(show)
-      if (lines.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutWords(server)}`)
+      if (lines.length === 0) printToStderr(`mcp-proxy: no matching lines${aboutText(server)}`)
       return EXIT.ok
     }
     query.set('follow', '')
@@ -76,5 +76,5 @@ const writtenLog = async (
   return lines.length === 0 ? undefined : lines.filter(line => isWanted(line, filter))
 }
 
-const aboutWords = (server: string | undefined): string =>
+const aboutText = (server: string | undefined): string =>
   server === undefined ? '' : `; mcp-proxy why ${server} shows whether the server exists`

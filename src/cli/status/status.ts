@@ -78,9 +78,9 @@ const askFor = async (url: URL): Promise<string> => {
   }
   if (response.ok) return await response.text()
   await response.body?.cancel()
-  const words =
+  const message =
     response.status === 403 ? 'shows its status only to programs on the same machine' : 'is not mcp-proxy'
-  throw new CliError(EXIT.failure, `${url.host} ${words} (HTTP ${response.status})`)
+  throw new CliError(EXIT.failure, `${url.host} ${message} (HTTP ${response.status})`)
 }
 
 /** Parses a response of `/status`. Throws a CliError for any other text. */

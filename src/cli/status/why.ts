@@ -44,9 +44,9 @@ const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 
 /** Verdicts on items that no client sees. */
 const UNSEEN: readonly string[] = ['hidden', 'broken', 'cut-off', 'disabled', 'misconfigured', 'removed']
 
-const headOf = (found: Why): string => `${found.query}: ${headWords(found)}`
+const headOf = (found: Why): string => `${found.query}: ${headText(found)}`
 
-const headWords = ({ kind, answered, verdict }: Why): string => {
+const headText = ({ kind, answered, verdict }: Why): string => {
   if (kind === 'error') return answered ? 'an error of this run' : 'not known'
   if (kind === 'server') return verdict === 'shown' ? 'ready' : verdict
   if (kind === 'unknown' || verdict === 'unknown' || verdict === 'ambiguous') return verdict
@@ -57,7 +57,7 @@ const headWords = ({ kind, answered, verdict }: Why): string => {
 
 const LABEL_CHARS = 9
 
-const row = (label: string, words: string): string => `  ${label.padEnd(LABEL_CHARS)} ${words}`
+const row = (label: string, message: string): string => `  ${label.padEnd(LABEL_CHARS)} ${message}`
 
 const shown = (found: Why): string => rowsOf(found).map(visibleText).join('\n')
 

@@ -128,7 +128,7 @@ export class PeerLinks {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
         timer.cancel()
-        resolve({ ...wordsOf(chunks), status: fault === undefined ? status : 0 })
+        resolve({ ...messageOf(chunks), status: fault === undefined ? status : 0 })
       }
       const query = new URLSearchParams(word === undefined ? {} : { [word]: '1' })
       const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
@@ -178,5 +178,5 @@ const NOTHING = Buffer.alloc(0)
 /** Caller of the replica's own requests. */
 const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
 
-const wordsOf = (chunks: readonly Buffer[]): PeerClaims =>
+const messageOf = (chunks: readonly Buffer[]): PeerClaims =>
   Buffer.concat(chunks).toString() === 'down' ? { engine: 'down' } : { engine: 'up' }

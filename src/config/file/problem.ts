@@ -2,7 +2,7 @@ import type { ProblemId } from '../../diagnostics/causes.js'
 import type { Problem, ProblemFacts } from '../types.js'
 import type { Spot, TreeItem } from './tree.js'
 
-export interface Words {
+export interface ProblemText {
   /** The problem number; D011 if absent. */
   readonly id?: ProblemId
   /** The facts of D020 and D023. */
@@ -15,18 +15,18 @@ export interface Report {
   readonly errors: number
   readonly problems: readonly Problem[]
   /** A bad value: points at the value. */
-  error(item: TreeItem, words: Words): void
-  warning(item: TreeItem, words: Words): void
+  error(item: TreeItem, words: ProblemText): void
+  warning(item: TreeItem, words: ProblemText): void
   /** A bad name, or a member that should not be there: points at the name. */
-  nameError(item: TreeItem, words: Words): void
-  nameWarning(item: TreeItem, words: Words): void
+  nameError(item: TreeItem, words: ProblemText): void
+  nameWarning(item: TreeItem, words: ProblemText): void
 }
 
 /** Creates a report on a file; `locate` turns its offsets into places. */
 export function createReport(file: string, locate: (offset: number) => Spot): Report {
   const found: { readonly offset: number; readonly problem: Problem }[] = []
   let errors = 0
-  const add = (severity: Problem['severity'], offset: number, key: string, words: Words): void => {
+  const add = (severity: Problem['severity'], offset: number, key: string, words: ProblemText): void => {
     if (severity === 'error') errors += 1
     found.push({ offset, problem: { severity, file, ...locate(offset), key, ...words } })
   }

@@ -1,6 +1,6 @@
 import { createScanner, getNodeValue, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { MAX_DEPTH } from '../defaults.js'
-import type { Report, Words } from './problem.js'
+import type { ProblemText, Report } from './problem.js'
 import { rootItem, type TreeItem } from './tree.js'
 
 type Code = ReturnType<typeof printParseErrorCode>
@@ -8,7 +8,7 @@ type Code = ReturnType<typeof printParseErrorCode>
 const QUOTES = 'Put names and texts in double quotes; only numbers, true, false and null need none.'
 const STRING = 'Close the string with " on the same line.'
 
-const WORDS: Readonly<Record<Code, Words>> = {
+const WORDS: Readonly<Record<Code, ProblemText>> = {
   InvalidSymbol: { message: 'expected JSON, found an invalid word or character', fix: QUOTES },
   InvalidNumberFormat: {
     message: 'expected a valid number',
@@ -68,11 +68,11 @@ export function readTree(text: string, report: Report): TreeItem | undefined {
   const root = parseTree(text, errors, { allowTrailingComma: true })
   // Only the first error: the parser guesses after it.
   const [first] = errors
-  if (first !== undefined) report.error(at(first.offset), wordsFor(first, root === undefined))
+  if (first !== undefined) report.error(at(first.offset), messageFor(first, root === undefined))
   return first === undefined && root !== undefined ? rootItem(root) : undefined
 }
 
-const wordsFor = ({ error }: ParseError, isEmpty: boolean): Words => {
+const messageFor = ({ error }: ParseError, isEmpty: boolean): ProblemText => {
   const code = printParseErrorCode(error)
   return isEmpty && code === 'ValueExpected'
     ? {

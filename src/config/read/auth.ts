@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
-import type { Words } from '../file/problem.js'
+import type { ProblemText } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { bareRecord, itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -321,7 +321,7 @@ class AuthReader {
     return itemAt(this.#item, path)
   }
 
-  #error(at: Path, words: Words): void {
+  #error(at: Path, words: ProblemText): void {
     this.#context.report.error(this.#at(at), words)
   }
 }

@@ -1,4 +1,4 @@
-import type { Report, Words } from '../file/problem.js'
+import type { ProblemText, Report } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -49,7 +49,7 @@ export function reportMisfits(misfits: readonly Misfit[], items: Folded, report:
     const top = items.get(path[0] ?? '')
     if (top === undefined) continue
     const item = itemAt(top, path.slice(1))
-    const words: Words = {
+    const words: ProblemText = {
       message: expected === undefined ? message : `expected ${expected}, found ${nodeKindOf(item)}`,
       fix,
     }

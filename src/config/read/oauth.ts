@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { isLoopbackHost } from '../../kernel/loopback.js'
-import type { Report, Words } from '../file/problem.js'
+import type { ProblemText, Report } from '../file/problem.js'
 import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
@@ -24,9 +24,13 @@ export const readLogin = (
   return obstacle !== undefined || oauth === false ? undefined : settings
 }
 
-const refuseUnfit = (entry: ServerEntry, obstacle: Words | undefined, { report }: ReadContext): void => {
+const refuseUnfit = (
+  entry: ServerEntry,
+  obstacle: ProblemText | undefined,
+  { report }: ReadContext,
+): void => {
   const { oauth = 'auto', credentials, sharing } = entry.values
-  const refuse = (key: string, words: Words | undefined): void => {
+  const refuse = (key: string, words: ProblemText | undefined): void => {
     const at = entry.members.get(key)
     if (at !== undefined && words !== undefined) report.error(at, words)
   }
@@ -54,12 +58,12 @@ export const checkUsers = (
 const canBeRecognized = ({ embedded, issuers, people }: AuthConfig): boolean =>
   issuers.length === 0 || embedded?.login !== undefined || people.some(({ tokens }) => tokens.length > 0)
 
-const NO_USERS: Words = {
+const NO_USERS: ProblemText = {
   message: 'without "auth", programs on this machine are one user, and all other callers cannot sign in',
   fix: 'Add "auth", or write "shared".',
 }
 
-const NO_BROWSERS: Words = {
+const NO_BROWSERS: ProblemText = {
   message: 'users with tokens of "auth.issuers" cannot identify themselves in a browser',
   fix: 'Add "auth.embedded" with "login", or personal tokens in "auth.people".',
 }
@@ -68,13 +72,13 @@ const NO_BROWSERS: Words = {
 export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(transport) === undefined
 
 /** The reason against an OAuth login; undefined if one is possible. */
-const obstacleOf = (transport: ServerTransport): Words | undefined => {
+const obstacleOf = (transport: ServerTransport): ProblemText | undefined => {
   if (transport.kind === 'stdio' || transport.kind === 'socket') return NOT_REMOTE
   const hasToken = Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
   return hasToken ? HAS_TOKEN : undefined
 }
 
-const NOT_FOR_ALL: Words = {
+const NOT_FOR_ALL: ProblemText = {
   message: 'a connection for all clients cannot have per-user credentials',
   fix: 'Write "principal" or "session", or leave it out.',
 }
@@ -82,22 +86,22 @@ const NOT_FOR_ALL: Words = {
 const isForMachines = ({ grant = 'authorization_code' }: OAuthConfig): boolean =>
   grant !== 'authorization_code' && grant !== 'device'
 
-const NOT_FOR_MACHINES: Words = {
+const NOT_FOR_MACHINES: ProblemText = {
   message: 'with this "grant" the proxy signs in as itself, not as its users',
   fix: 'Write "shared", or leave out "oauth.grant".',
 }
 
-const NO_LOGIN: Words = {
+const NO_LOGIN: ProblemText = {
   message: '"oauth" is false, so users cannot sign in',
   fix: 'Remove one of the two.',
 }
 
-const HAS_TOKEN: Words = {
+const HAS_TOKEN: ProblemText = {
   message: 'an Authorization header is already configured',
   fix: 'Keep "oauth", or the header under "headers".',
 }
 
-const NOT_REMOTE: Words = {
+const NOT_REMOTE: ProblemText = {
   message: 'programs and local sockets do not use logins',
   fix: 'Remove it; pass secrets to a program in "env".',
 }
@@ -187,7 +191,14 @@ const checkTogether = (config: OAuthConfig, item: TreeItem, { report }: ReadCont
 }
 
 /** The keys that the grant lacks. */
-const lackOf = ({ grant, clientId, clientSecret, key, idp, assertion }: OAuthConfig): Words | undefined => {
+const lackOf = ({
+  grant,
+  clientId,
+  clientSecret,
+  key,
+  idp,
+  assertion,
+}: OAuthConfig): ProblemText | undefined => {
   const isClient = clientId !== undefined && (clientSecret ?? key) !== undefined
   if (grant === 'client_credentials' && !isClient) {
     return {

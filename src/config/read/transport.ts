@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { socketPathOf } from '../../kernel/machine/socket-path.js'
-import type { Words } from '../file/problem.js'
+import type { ProblemText } from '../file/problem.js'
 import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import type { ReadContext, ServerEntry } from './entry.js'
@@ -180,7 +180,7 @@ const warnIgnored = (
 export type TransportAddress =
   | { readonly is: 'url'; readonly kind: UrlTransport['kind'] }
   | { readonly is: 'socket'; readonly path: string }
-  | { readonly is: 'wrong'; readonly words: Words }
+  | { readonly is: 'wrong'; readonly words: ProblemText }
 
 const SCHEMES = {
   auto: ['http:', 'https:'],
@@ -189,17 +189,17 @@ const SCHEMES = {
   ws: ['ws:', 'wss:'],
 } as const satisfies Record<UrlTransport['kind'], readonly string[]>
 
-const NO_ADDRESS: Words = {
+const NO_ADDRESS: ProblemText = {
   message: 'this is not the address of a server',
   fix: 'Write a whole address, such as "https://example.com/mcp".',
 }
 
-const NO_SOCKET: Words = {
+const NO_SOCKET: ProblemText = {
   message: 'this is not the address of a socket',
   fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
 }
 
-const UNKNOWN_SCHEME: Words = {
+const UNKNOWN_SCHEME: ProblemText = {
   message: 'the scheme of this address is not supported',
   fix: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Words } from '../file/problem.js'
+import type { ProblemText } from '../file/problem.js'
 import { readSmallFile } from '../file/small-file.js'
 import type { TreeItem } from '../file/tree.js'
 import type { Environment, Variable } from '../types.js'
@@ -114,8 +114,8 @@ export const expanded = (raw: string, item: TreeItem, context: ReadContext): str
     if (fault.is === 'unread') files.add(fault.path)
     if (lacks !== undefined && fault.is === 'unset' && !EDITOR_NAMES.includes(fault.name)) {
       lacks.push(fault.name)
-      report.warning(item, waitWords(fault.name))
-    } else report.error(item, wordsFor(fault))
+      report.warning(item, waitText(fault.name))
+    } else report.error(item, messageFor(fault))
   }
   if (text.includes('\0')) {
     report.error(item, {
@@ -153,14 +153,14 @@ export const expandedPath = (item: TreeItem, context: ReadContext): string => {
 
 const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
 
-const waitWords = (name: string): Words => ({
+const waitText = (name: string): ProblemText => ({
   id: 'D020',
   facts: { variable: name },
   message: `the variable ${name} is not set, and the server waits for it`,
   fix: `Set it in the file of variables ("envFile"), or start a client that has it in its environment.`,
 })
 
-const wordsFor = (fault: ExpansionFault): Words => {
+const messageFor = (fault: ExpansionFault): ProblemText => {
   if (fault.is === 'unknown-form') {
     return {
       message: 'invalid variable after "${"',

@@ -45,7 +45,7 @@ export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 /** Detects comments by convention, and extensions. */
 export const isRemark = (name: string): boolean => /^(\/\/|_|#|x-|\$)/.test(name)
 
-const wordsFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
+const messageFor = (name: string, known: readonly string[], foreign: ForeignKeys) => {
   const fix = foreign.get(name)
   if (fix !== undefined) return { message: 'this key belongs to other programs and is ignored here', fix }
   const meant = suggest(name, known)
@@ -69,7 +69,7 @@ export function warnUnknown(
       !(isRemark(name) && suggest(name, known) === undefined),
   )
   for (const [name, item] of odd.slice(0, MAX_UNKNOWN_KEYS)) {
-    report.nameWarning(item, wordsFor(name, known, foreign))
+    report.nameWarning(item, messageFor(name, known, foreign))
   }
   const next = odd[MAX_UNKNOWN_KEYS]?.[1]
   if (next === undefined) return

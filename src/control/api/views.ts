@@ -133,7 +133,7 @@ const fits = ({ exposed, own, text }: Item, words: readonly string[]): boolean =
 }
 
 /** Servers may repeat secrets in any text. Names stay as they are because calls use them. */
-const masked = (words: string | undefined): string | undefined => words && mask(words)
+const masked = (message: string | undefined): string | undefined => message && mask(message)
 
 const said = (text: JsonText | undefined): unknown =>
   text &&

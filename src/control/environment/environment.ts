@@ -23,7 +23,7 @@ export interface EnvironmentOptions {
   readonly env: Environment
   /** True if a user started the proxy in a terminal, whose variables take precedence. */
   readonly isPersons: boolean
-  readonly tell: (words: string) => void
+  readonly tell: (message: string) => void
   readonly shellWaitMs?: number
 }
 

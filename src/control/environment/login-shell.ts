@@ -89,9 +89,9 @@ const askShell = (env: Environment, limitMs: number): Promise<ShellAnswer> => {
       child.unref()
       resolve({ variables, wrong })
     }
-    const giveUp = (words: string): void => {
+    const giveUp = (message: string): void => {
       endGroup(child)
-      settle(words)
+      settle(message)
     }
     const timer = setTimeout(giveUp, limitMs, `did not answer in ${limitMs / 1000} s`)
     let output = Buffer.alloc(0)

@@ -20,7 +20,7 @@ export const lookAtNames = (probes: readonly Probe[]): readonly Finding[] =>
 
 export const lookAtSchemas = (probes: readonly Probe[]): readonly Finding[] => [
   ...probes.flatMap(({ server, repairs }) =>
-    repairs.map(({ item: tool, words: why, isLeftOut }) => {
+    repairs.map(({ item: tool, message: why, isLeftOut }) => {
       const facts = { tool, clients: 'most clients', why }
       return finding(isLeftOut === true ? 'D061' : 'D061.repaired', facts, { subject: server })
     }),

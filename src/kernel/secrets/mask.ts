@@ -212,7 +212,8 @@ export const shortName = (name: string, maxChars: number): string => {
 const SAID_BYTES = 1024
 
 /** Returns peer text as one line of at most `maxBytes`, without secrets and control characters. */
-export const sanitizeLine = (words: string, maxBytes = SAID_BYTES): string => held(words, maxBytes, plainLine)
+export const sanitizeLine = (message: string, maxBytes = SAID_BYTES): string =>
+  held(message, maxBytes, plainLine)
 
 /** Like `sanitizeLine`, but keeps line breaks and tabs. */
 export const sanitizeText = (text: string, maxBytes: number): string => held(text, maxBytes, plainText)

@@ -151,13 +151,13 @@ export const taskXml = (program: ServiceProgram): string => {
 
 /** Parses the command line from any service file written here; undefined for another program's file. */
 export const commandIn = (text: string): readonly string[] | undefined => {
-  const words = unitWords(text) ?? plistWords(text) ?? taskWords(text) ?? []
+  const words = unitText(text) ?? plistText(text) ?? taskText(text) ?? []
   return words.includes('serve') && words.includes('--service') ? words : undefined
 }
 
 const SIGNS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-const unitWords = (text: string): readonly string[] | undefined => {
+const unitText = (text: string): readonly string[] | undefined => {
   const line = /^ExecStart=(?:\/usr\/bin\/env )?(.*)$/m.exec(text)?.[1]
   const words = line?.match(/"(?:[^"\\]|\\.)*"|[^\s"]+/g)
   return words?.map((word, index) => {
@@ -170,17 +170,17 @@ const unitWords = (text: string): readonly string[] | undefined => {
   })
 }
 
-const plistWords = (text: string): readonly string[] | undefined => {
+const plistText = (text: string): readonly string[] | undefined => {
   const list = /<key>ProgramArguments<\/key><array>(.*?)<\/array>/s.exec(text)?.[1]
   return list === undefined
     ? undefined
     : [...list.matchAll(/<string>(.*?)<\/string>/gs)].map(([, word = '']) => fromXml(word))
 }
 
-const taskWords = (text: string): readonly string[] | undefined => {
-  const [, program, words] = /<Command>(.*?)<\/Command>\s*<Arguments>(.*?)<\/Arguments>/s.exec(text) ?? []
-  if (program === undefined || words === undefined) return undefined
-  const found = fromXml(words).match(/"[^"]*"|\S+/g) ?? []
+const taskText = (text: string): readonly string[] | undefined => {
+  const [, program, message] = /<Command>(.*?)<\/Command>\s*<Arguments>(.*?)<\/Arguments>/s.exec(text) ?? []
+  if (program === undefined || message === undefined) return undefined
+  const found = fromXml(message).match(/"[^"]*"|\S+/g) ?? []
   return [fromXml(program), ...found.map(word => word.replaceAll('"', ''))]
 }
 

@@ -70,20 +70,20 @@ export class GuardedLogger implements AdjustableLogger {
     this.#guard.meter = meter
   }
 
-  debug(facts: object, words: string): void {
-    this.#write('debug', facts, words)
+  debug(facts: object, message: string): void {
+    this.#write('debug', facts, message)
   }
 
-  info(facts: object, words: string): void {
-    this.#write('info', facts, words)
+  info(facts: object, message: string): void {
+    this.#write('info', facts, message)
   }
 
-  warn(facts: object, words: string): void {
-    this.#write('warn', facts, words)
+  warn(facts: object, message: string): void {
+    this.#write('warn', facts, message)
   }
 
-  error(facts: object, words: string): void {
-    this.#write('error', facts, words)
+  error(facts: object, message: string): void {
+    this.#write('error', facts, message)
   }
 
   child(facts: object): Logger {
@@ -93,17 +93,17 @@ export class GuardedLogger implements AdjustableLogger {
     return new GuardedLogger(this.#behind.child(own), this.#guard, { server, quiet })
   }
 
-  #write(level: Exclude<LogLevel, 'silent'>, facts: object, words: string): void {
+  #write(level: Exclude<LogLevel, 'silent'>, facts: object, message: string): void {
     const isQuiet = RANKS[level] < RANKS[this.#guard.level]
     if (isQuiet && !('stderr' in facts)) return
     // The debug level is not rate-limited, and stderr lines have their own limit.
     const isFree = level === 'debug' || 'stderr' in facts
     const { server, limit }: { server: unknown; limit?: unknown } = { server: this.#server, ...facts }
-    const unlogged = isFree ? 0 : this.#guard.rate.admit([words, server, limit].join('\0'))
+    const unlogged = isFree ? 0 : this.#guard.rate.admit([message, server, limit].join('\0'))
     if (unlogged === undefined) return
     const shown = shownFacts(unlogged === 0 ? facts : { ...facts, unlogged })
     const behind = isQuiet ? this.#quiet : this.#behind
-    behind?.[level](shown, sanitizeLine(words))
+    behind?.[level](shown, sanitizeLine(message))
     if (this.#guard.meter !== undefined) countLine(this.#guard.meter, { level, isQuiet, facts, server })
   }
 }

@@ -64,10 +64,10 @@ export const listenMetrics = async (
       if (denial.status === 401) {
         const address = addressOf(request)
         if (request.headers.authorization !== undefined) tries.failed(CREDENTIAL, address)
-        log.warn({ address, path: '/metrics', why: denial.words }, 'refused a credential')
+        log.warn({ address, path: '/metrics', why: denial.message }, 'refused a credential')
       }
       response.writeHead(denial.status, { 'content-type': 'text/plain', ...denial.headers })
-      response.end(`${denial.words}\n`)
+      response.end(`${denial.message}\n`)
       return
     }
     const answer = async (): Promise<void> => sendMetrics(await pages(), request, response)
@@ -102,8 +102,8 @@ const listening = (server: Server, host: string, port: number): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', (thrown: Error) => {
       const code = systemCode(thrown) ?? 'unknown reason'
-      const words = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
-      reject(new Fault('unavailable', words, { cause: thrown }))
+      const message = `metrics.listen: cannot listen on ${host} port ${port} (${code})`
+      reject(new Fault('unavailable', message, { cause: thrown }))
     })
     server.listen(port, host, resolve)
   })
@@ -115,7 +115,7 @@ interface Guards {
 
 interface Denial {
   readonly status: number
-  readonly words: string
+  readonly message: string
   readonly headers?: Record<string, string>
 }
 
@@ -123,7 +123,7 @@ interface Denial {
 const slowedDown = (request: IncomingMessage, tries: ClientTries): Denial | undefined =>
   request.headers.authorization === undefined || tries.admits(CREDENTIAL, addressOf(request))
     ? undefined
-    : { status: 429, words: 'Too many wrong tokens', headers: { 'retry-after': '1' } }
+    : { status: 429, message: 'Too many wrong tokens', headers: { 'retry-after': '1' } }
 
 /** With a token, the host check is unnecessary: web pages do not know the token. */
 const denialOf = (
@@ -131,13 +131,17 @@ const denialOf = (
   { token, hosts }: Guards,
 ): Denial | undefined => {
   if (token === undefined && !hostAllowed(headers.host, hosts))
-    return { status: 403, words: 'Host not allowed' }
+    return { status: 403, message: 'Host not allowed' }
   if (token !== undefined && !isToken(headers.authorization, token))
-    return { status: 401, words: 'The token is missing or wrong', headers: { 'www-authenticate': 'Bearer' } }
+    return {
+      status: 401,
+      message: 'The token is missing or wrong',
+      headers: { 'www-authenticate': 'Bearer' },
+    }
   if (url.split('?', 1)[0] !== '/metrics')
-    return { status: 404, words: 'Not found: the metrics are at /metrics' }
+    return { status: 404, message: 'Not found: the metrics are at /metrics' }
   if (method === 'GET' || method === 'HEAD') return undefined
-  return { status: 405, words: 'Use GET', headers: { allow: 'GET, HEAD' } }
+  return { status: 405, message: 'Use GET', headers: { allow: 'GET, HEAD' } }
 }
 
 const isToken = (authorization: string | undefined, token: string): boolean => {

@@ -29,7 +29,7 @@ export interface ServerProbe {
 /** A repair of an item, or the reason why it was left out. */
 export interface ItemNote {
   readonly item: string
-  readonly words: string
+  readonly message: string
   readonly isLeftOut: boolean
 }
 
@@ -69,7 +69,7 @@ export const probedState = (
   if (state === 'ready')
     return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), stderrTail: [] }
   const stderrTail = last?.stderr ?? first?.stderr ?? []
-  const [why] = [last?.why, first?.why, last?.lastError?.message].filter(words => words !== undefined)
+  const [why] = [last?.why, first?.why, last?.lastError?.message].filter(message => message !== undefined)
   return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, stderrTail }
 }
 
@@ -140,11 +140,11 @@ export class ProbeLog implements Logger {
     // Ignored.
   }
 
-  warn(facts: object, words: string): void {
+  warn(facts: object, message: string): void {
     const { list, item, leftOut } = facts as Readonly<Record<string, unknown>>
     this.noise ??= noiseIn(facts as Readonly<Record<string, unknown>>)
     if (typeof list !== 'string' || typeof item !== 'string' || this.repairs.length >= REPAIRS_MAX) return
-    this.repairs.push({ item, words, isLeftOut: leftOut === true })
+    this.repairs.push({ item, message, isLeftOut: leftOut === true })
   }
 
   child(): this {

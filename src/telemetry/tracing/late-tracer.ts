@@ -41,7 +41,7 @@ export class LateTracer implements Tracer {
 
   async #load(config: ProxyConfig, options: Omit<TracerOptions, 'settings'>): Promise<void> {
     const { createTracer, resolveTracing } = await import('./tracer.js')
-    const settings = resolveTracing(config, process.env, words => options.log.warn({}, words))
+    const settings = resolveTracing(config, process.env, message => options.log.warn({}, message))
     if (settings !== undefined) this.#tracer = createTracer({ ...options, settings })
   }
 }

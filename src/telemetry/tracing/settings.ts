@@ -55,7 +55,7 @@ const GRPC = 'OTLP over gRPC is not supported; use "http/protobuf" or "http/json
 export const resolveTracing = (
   { tracing, slowMs }: Pick<ProxyConfig, 'tracing' | 'slowMs'>,
   env: Environment,
-  warn: (words: string) => void,
+  warn: (message: string) => void,
 ): TracingSettings | undefined => {
   if (tracing === undefined) return undefined
   return tracing === 'env' ? fromEnvironment(new Variables(env, warn)) : fromConfig(tracing, slowMs, env)
@@ -182,9 +182,9 @@ const decoded = (text: string): string => {
 /** Environment variables, of which empty ones count as unset. */
 class Variables {
   readonly #env: Environment
-  readonly warn: (words: string) => void
+  readonly warn: (message: string) => void
 
-  constructor(env: Environment, warn: (words: string) => void) {
+  constructor(env: Environment, warn: (message: string) => void) {
     this.#env = env
     this.warn = warn
   }

@@ -213,8 +213,8 @@ const putFailure = (attributes: Values, failure: Failure | undefined): void => {
 
 const statusOf = (failure: Failure | undefined, outcome: Outcome | undefined): Span['status'] => {
   if (failure === undefined || failure.type === '') return { code: STATUS.unset }
-  const words = outcome && wordsOf(outcome)
-  return { code: STATUS.error, ...(words && { message: sanitizeLine(words, WORDS_BYTES) }) }
+  const message = outcome && wordsOf(outcome)
+  return { code: STATUS.error, ...(message && { message: sanitizeLine(message, WORDS_BYTES) }) }
 }
 
 /** Returns the message of an error, but no text of a result. */

@@ -21,8 +21,8 @@ const HEADERS = {
   connection: 'close',
 } as const
 
-const page = (words: string): string =>
-  `<!doctype html><meta charset="utf-8"><title>mcp-proxy</title><p>${words}</p>\n`
+const page = (message: string): string =>
+  `<!doctype html><meta charset="utf-8"><title>mcp-proxy</title><p>${message}</p>\n`
 
 const DONE = page('mcp-proxy has the answer. Go back to the terminal; you can close this window.')
 const UNKNOWN = page('mcp-proxy is not waiting for this login. Nothing was changed.')

@@ -15,16 +15,16 @@ import { type CallAnswer, Result } from './result.js'
 
 type Run =
   | { readonly is: 'idle' }
-  | { readonly is: 'wrong' | 'running'; readonly words: string }
+  | { readonly is: 'wrong' | 'running'; readonly message: string }
   | { readonly is: 'over'; readonly answer: CallAnswer; readonly tookMs: number }
 
 /** Formats a progress notification of a server. @internal */
-export const progressWords = (params: unknown): string => {
+export const progressText = (params: unknown): string => {
   if (!isRecord(params)) return ''
   const { progress, total, message } = params
   const of = typeof total === 'number' ? ` of ${total}` : ''
-  const words = typeof message === 'string' ? `: ${message.slice(0, 200)}` : ''
-  return `${String(progress)}${of}${words}`
+  const text = typeof message === 'string' ? `: ${message.slice(0, 200)}` : ''
+  return `${String(progress)}${of}${text}`
 }
 
 /** Calls a tool as a client without capabilities. Leaving the view cancels the call. */
@@ -36,11 +36,11 @@ const useCall = (name: string) => {
     const abort = new AbortController()
     calling.current = abort
     const beganMs = performance.now()
-    setRun({ is: 'running', words: 'in progress' })
+    setRun({ is: 'running', message: 'in progress' })
     let isAnswered = false
     const onEvent = ({ event, data }: StreamEvent): void => {
       const value = JSON.parse(data) as CallAnswer
-      if (event === 'progress') setRun({ is: 'running', words: progressWords(value) })
+      if (event === 'progress') setRun({ is: 'running', message: progressText(value) })
       if (event !== 'answer') return
       isAnswered = true
       setRun({ is: 'over', answer: value, tookMs: performance.now() - beganMs })
@@ -49,16 +49,16 @@ const useCall = (name: string) => {
     followEvents('call', onEvent, { method: 'POST', body, signal: abort.signal })
       .catch((thrown: unknown) => {
         isAnswered = true
-        setRun({ is: 'wrong', words: abort.signal.aborted ? 'cancelled' : messageOf(thrown) })
+        setRun({ is: 'wrong', message: abort.signal.aborted ? 'cancelled' : messageOf(thrown) })
       })
       .finally(() => {
-        if (!isAnswered) setRun({ is: 'wrong', words: 'the proxy stopped before it answered' })
+        if (!isAnswered) setRun({ is: 'wrong', message: 'the proxy stopped before it answered' })
       })
   }
   return {
     run,
     start,
-    refuse: (words: string) => setRun({ is: 'wrong', words }),
+    refuse: (message: string) => setRun({ is: 'wrong', message }),
     cancel: () => calling.current?.abort(),
   }
 }
@@ -103,7 +103,7 @@ export const TryForm = ({ name, schema, isReadOnly }: TryProps) => {
             Cancel
           </button>
         )}
-        {(run.is === 'running' || run.is === 'wrong') && <span class={run.is}>{run.words}</span>}
+        {(run.is === 'running' || run.is === 'wrong') && <span class={run.is}>{run.message}</span>}
       </div>
       <dialog ref={dialog} aria-label={`Call ${name}`}>
         <p>{name} may modify data: its server does not declare it read-only. Call it?</p>

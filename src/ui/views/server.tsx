@@ -15,7 +15,7 @@ const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templat
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
 
 /** Formats the number of visible items in each list. @internal */
-export const listWords = ({ items }: ServerRow): string =>
+export const listText = ({ items }: ServerRow): string =>
   items === undefined
     ? 'not read yet'
     : (Object.entries(LISTS) as [keyof typeof LISTS, string][])
@@ -24,22 +24,22 @@ export const listWords = ({ items }: ServerRow): string =>
         .join(', ') || 'nothing'
 
 /** Formats the number of hidden tools and the reasons. @internal */
-export const leftOutWords = ({ leftOut, truncated }: ServerRow): string => {
+export const leftOutText = ({ leftOut, truncated }: ServerRow): string => {
   const reasons = (Object.entries(REASONS) as [keyof typeof REASONS, string][])
     .filter(([reason]) => (leftOut?.[reason] ?? 0) > 0)
-    .map(([reason, words]) => `${countText(leftOut?.[reason] ?? 0)} ${words}`)
+    .map(([reason, message]) => `${countText(leftOut?.[reason] ?? 0)} ${message}`)
   return [...reasons, ...truncated.map(list => `the list of ${list} was truncated at a limit`)].join(', ')
 }
 
 /** Formats the names of hidden tools. @internal */
-export const hiddenWords = ({ hidden, leftOut }: ServerRow): string => {
+export const hiddenText = ({ hidden, leftOut }: ServerRow): string => {
   const all = Object.values(leftOut ?? {}).reduce((sum, one) => sum + one, 0)
   const more = all - hidden.length
   return [...hidden, ...(hidden.length > 0 && more > 0 ? [`${countText(more)} more`] : [])].join(', ')
 }
 
 const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
-  const lists = listWords(server)
+  const lists = listText(server)
   const hasTools = (server.items?.tools ?? 0) > 0
   return [
     [
@@ -53,8 +53,8 @@ const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
     ['Revision', server.revision ?? '–'],
     ['Processes', server.pids.length === 0 ? '–' : `${server.pids.join(', ')} · ${bytes(server.rssBytes)}`],
     ['Lists', hasTools ? <a href={hrefOf('tools', '', server.name)}>{lists}</a> : lists],
-    ['Left out', leftOutWords(server) || undefined],
-    ['Hidden tools', hiddenWords(server) || undefined],
+    ['Left out', leftOutText(server) || undefined],
+    ['Hidden tools', hiddenText(server) || undefined],
     ['Last error', server.lastError && `${server.lastError.message} (${age(server.lastError.agoMs)} ago)`],
     ['Clients', countText(server.clients)],
     ['In flight', countText(server.inFlight)],

@@ -69,9 +69,9 @@ t.test('words of an authorization server are one line, cut, and in quotes', asyn
     { status: 400 },
   )
   if (read.is !== 'refused') throw new Error('it was not refused')
-  t.match(read.words, /^x, "a b?/)
-  t.ok(read.words.length < 350)
-  t.notMatch(read.words, /[\n\u202e]/)
+  t.match(read.message, /^x, "a b?/)
+  t.ok(read.message.length < 350)
+  t.notMatch(read.message, /[\n\u202e]/)
 })
 
 t.test('the client authenticates as the authorization server lists it', async t => {

@@ -56,10 +56,10 @@ const facts = ({ redirectHost, documentHost, resources, scopes, baseScope }: Sig
 <div><dt>Codes go to</dt><dd>${redirectHost}</dd></div>
 ${documentHost === undefined ? undefined : html`<div><dt>Published by</dt><dd>${documentHost}</dd></div>`}
 <div><dt>Valid at</dt><dd>${resources.join(', ')}</dd></div>
-<div><dt>It may</dt><dd><ul>${scopes.map(scope => html`<li>${scopeWords(scope, baseScope)}</li>`)}</ul></dd></div>
+<div><dt>It may</dt><dd><ul>${scopes.map(scope => html`<li>${scopeText(scope, baseScope)}</li>`)}</ul></dd></div>
 </dl>`
 
-const scopeWords = (scope: string, baseScope: string): Html => {
+const scopeText = (scope: string, baseScope: string): Html => {
   if (scope === baseScope) return html`use tools, prompts and resources (<code>${scope}</code>)`
   if (scope === 'offline_access') return html`stay signed in (<code>${scope}</code>)`
   return html`what <code>${scope}</code> allows`

@@ -280,8 +280,8 @@ export class SignInFlow {
     const { principal } = account
     const granted = people.granted(account, scopes) ?? []
     if (granted.length === 0) {
-      const words = `${principal} does not have the requested scopes`
-      await this.#end(flow, { error: 'access_denied', error_description: words })
+      const message = `${principal} does not have the requested scopes`
+      await this.#end(flow, { error: 'access_denied', error_description: message })
       return
     }
     const grant = new provider.Grant({ accountId: principal, clientId: client.clientId })

@@ -52,8 +52,8 @@ export const shortPath = (path: string, home = homeFolder()): string =>
   home.length > 1 && path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path
 
 /** Prefixes a problem's message with its number (docs/doctor.md) unless it is there already. */
-export const numbered = (words: string, number: string | undefined): string =>
-  number === undefined || words.startsWith(number) ? words : `${number}: ${words}`
+export const numbered = (message: string, number: string | undefined): string =>
+  number === undefined || message.startsWith(number) ? message : `${number}: ${message}`
 
 /** Formats a count such as "1 server" or "2 servers". */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
