@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { cause, type Explained, explain } from '../diagnostics/explain.js'
 import { Fault } from '../kernel/faults.js'
 import { SetupError } from '../setup/setup-error.js'
 import { numbered, printToStderr } from './shared/output/output.js'
@@ -13,7 +14,9 @@ interface Lines {
 
 /** Prints an error to stderr in up to three lines and returns the exit code. */
 export const explainError = (thrown: unknown, words: readonly string[]): number => {
-  const { code, what, why = WHYS[code], fix = fixFor(code, words) } = linesOf(thrown)
+  const { code, what, ...own } = linesOf(thrown)
+  const usual = defaultsOf(code, words)
+  const { why = usual?.why, fix = usual?.fix } = own
   printToStderr(`mcp-proxy: ${what}`)
   if (why !== undefined) printToStderr(`  why: ${why}`)
   if (fix !== undefined) printToStderr(`  fix: ${fix}`)
@@ -27,25 +30,25 @@ const linesOf = (thrown: unknown): Lines => {
   }
   if (thrown instanceof SetupError) {
     const { message: what, fix } = thrown
-    return { code: EXIT.failure, what, why: 'nothing was written to it', fix }
+    return { code: EXIT.failure, what, why: explain(cause('cli.file', { what })).why, fix }
   }
-  if (!(thrown instanceof Fault)) return { code: EXIT.negative, what: inspect(thrown), why: 'this is a bug' }
+  if (!(thrown instanceof Fault)) {
+    const what = inspect(thrown)
+    return { code: EXIT.negative, what, why: explain(cause('cli.bug', { what })).why }
+  }
   const { server, doctor } = thrown.data ?? {}
   const fix =
     thrown.code === 'unauthorized' && typeof server === 'string'
-      ? `mcp-proxy auth login ${server}`
+      ? explain(cause('D036', { server }, server)).fix
       : undefined
   const said = thrown.code === 'internal' ? inspect(thrown) : thrown.message
   const what = numbered(said, typeof doctor === 'string' ? doctor : undefined)
   return { code: EXIT.failure, what, fix }
 }
 
-const WHYS: Readonly<Partial<Record<number, string>>> = {
-  [EXIT.usage]: 'invalid arguments; nothing was changed',
-  [EXIT.configuration]: 'the configuration is invalid',
-}
-
-const fixFor = (code: number, words: readonly string[]): string | undefined => {
-  if (code === EXIT.usage) return ['mcp-proxy', ...words, '--help'].join(' ')
-  return code === EXIT.configuration ? 'mcp-proxy doctor' : undefined
+/** Returns the reason and the fix of an error that has none of its own. */
+const defaultsOf = (code: number, words: readonly string[]): Explained | undefined => {
+  if (code === EXIT.usage)
+    return explain(cause('cli.usage', { what: '', command: ['mcp-proxy', ...words].join(' ') }))
+  return code === EXIT.configuration ? explain(cause('cli.configuration', { what: '' })) : undefined
 }

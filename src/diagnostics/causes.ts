@@ -1,5 +1,6 @@
 import type { CauseRow } from './row.js'
 import { CLIENT_CAUSES } from './rows/clients.js'
+import { COMMAND_LINE_CAUSES } from './rows/command-line.js'
 import { CONFIGURATION_CAUSES } from './rows/configuration.js'
 import { DAEMON_CAUSES, LIMIT_CAUSES } from './rows/daemon.js'
 import { ERROR_CAUSES } from './rows/errors.js'
@@ -23,6 +24,7 @@ export const CAUSES = {
   ...NAME_CAUSES,
   ...STATE_CAUSES,
   ...ERROR_CAUSES,
+  ...COMMAND_LINE_CAUSES,
 }
 
 export type CauseCode = keyof typeof CAUSES
@@ -30,14 +32,7 @@ export type CauseCode = keyof typeof CAUSES
 /** A number such as `D030`. */
 export type ProblemId = Extract<CauseCode, `D${number}`>
 
-/** The number of a code: `D006` for `D006.full`. */
-export type NumberOf<Code extends CauseCode> = Code extends `${infer Id extends ProblemId}.${string}`
-  ? Id
-  : Extract<Code, ProblemId>
-
 const ROWS: Readonly<Record<string, CauseRow>> = CAUSES
-
-export const isCauseCode = (text: string): text is CauseCode => Object.hasOwn(CAUSES, text)
 
 /** Returns the part of a code before the dot. */
 export const familyOf = (code: string): string => code.split('.', 1)[0] ?? code

@@ -92,7 +92,7 @@ export const explain = ({ code, subject, facts }: Cause): Explained => {
 const PLACE = /\{(?:(\w+)|'(\w+)')\}/g
 
 /** Quotes a word for a POSIX shell. */
-export const shellWord = (word: string): string =>
+const shellWord = (word: string): string =>
   /^[\w.@:/+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 
 /** Formats a cause as one line: `D030: message; fix`. */

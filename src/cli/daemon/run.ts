@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { asking, occupantOf } from '../../control/daemon/daemon-lock.js'
+import { cause } from '../../diagnostics/explain.js'
 import { Fault } from '../../kernel/faults.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
@@ -17,7 +18,7 @@ import {
 } from '../shared/daemon-place.js'
 import { count, print, printToStderr } from '../shared/output/output.js'
 import { pidOption } from '../shared/running.js'
-import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
+import { causeError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
 
 const keepOption = { type: 'boolean', describe: 'Keep running without clients' } as const
 
@@ -175,6 +176,5 @@ export const restarted = async (where: DaemonPlace, keep = false): Promise<numbe
     const now = await occupantOf(place).catch(() => undefined)
     if (now !== undefined && now.pid !== before?.pid) return now.pid
   }
-  const fix = 'mcp-proxy service status'
-  throw new CliError(EXIT.failure, `${kept} has not started the proxy again`, { fix })
+  throw causeError(EXIT.failure, cause('cli.not-restarted', { kept: String(kept) }))
 }

@@ -71,9 +71,9 @@ const refusedListen = ({ auth, listen }: ProxyConfig): readonly StartProblem[] =
     resolveListen(listen, {}, auth)
     return []
   } catch (thrown) {
-    if (!(thrown instanceof CliError)) throw thrown
-    const [message = '', fix = ''] = thrown.message.split(/: (.*)/s)
-    const sentence = `${fix.slice(0, 1).toUpperCase()}${fix.slice(1).replace(/\.$/, '')}.`
+    if (!(thrown instanceof CliError) || thrown.address === undefined) throw thrown
+    const { message, fix } = thrown.address
+    const sentence = `${fix.slice(0, 1).toUpperCase()}${fix.slice(1)}.`
     return [{ path: ['listen', 'host'], message, fix: sentence }]
   }
 }

@@ -1,10 +1,12 @@
 import { suggest } from '../../config/schema/suggest.js'
 import { PROBLEM_IDS } from '../../diagnostics/causes.js'
+import { cause } from '../../diagnostics/explain.js'
 import type { Counts, Examined, Gather } from '../../doctor/examine.js'
 import { isInteractive } from '../shared/output/ask.js'
 import { print, printText, printToStderr } from '../shared/output/output.js'
 import {
   CliError,
+  causeError,
   configOption,
   defineVerb,
   EXIT,
@@ -50,13 +52,10 @@ export const doctor = defineVerb({
     } catch (thrown) {
       if (thrown instanceof CliError) throw thrown
       const why = thrown instanceof Error ? thrown.message : String(thrown)
-      throw new CliError(EXIT.failure, 'doctor itself failed', { why, fix: FIX })
+      throw causeError(EXIT.failure, cause('cli.doctor', { why }))
     }
   },
 })
-
-const NOBODY = 'stdin is not a terminal'
-const FIX = 'mcp-proxy check; and report it: a check that crashes is a bug'
 
 interface Wish {
   readonly only: readonly string[]
@@ -78,7 +77,7 @@ const readWish = ({ only = '', timeout, fix, yes }: Args): Wish => {
     throw new CliError(EXIT.usage, `no check has the number ${unknown}`, { fix })
   }
   if (fix === true && yes !== true && !isInteractive())
-    throw new CliError(EXIT.usage, 'nothing was fixed: --fix needs --yes', { why: NOBODY })
+    throw causeError(EXIT.usage, cause('cli.fix-without-yes', {}))
   return { only: starts, timeoutMs: timeout === undefined ? TIMEOUT_MS : spanMs(timeout) }
 }
 

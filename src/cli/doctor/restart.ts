@@ -1,6 +1,7 @@
+import { cause } from '../../diagnostics/explain.js'
 import { restarted } from '../daemon/run.js'
 import { daemonPlace } from '../shared/daemon-place.js'
-import { CliError, EXIT } from '../shared/verb.js'
+import { causeError, EXIT } from '../shared/verb.js'
 
 /** Restarts the daemon of a configuration unless a person runs it in a terminal. */
 export const restartedUnlessServed = async (
@@ -8,8 +9,7 @@ export const restartedUnlessServed = async (
   kept: string | undefined,
 ): Promise<void> => {
   if (kept === 'serve') {
-    const fix = 'end it where it runs, and start it again'
-    throw new CliError(EXIT.failure, 'a person runs this proxy in a terminal', { fix })
+    throw causeError(EXIT.failure, cause('cli.in-terminal', {}))
   }
   await restarted(daemonPlace(config))
 }

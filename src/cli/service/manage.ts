@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { asking } from '../../control/daemon/daemon-lock.js'
+import { cause, causeLine } from '../../diagnostics/explain.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import { whoAmI } from '../../kernel/machine/who-am-i.js'
 import { readState, replaceFile } from '../../setup/files/revise.js'
@@ -129,8 +130,7 @@ const programOf = async ({ port }: Flags, { file, place }: DaemonPlace): Promise
   const node = await stableNode(machine, process.execPath, realpath)
   const script = await stableScript(machine, running, realpath)
   for (const { path, isStable } of [node, script]) {
-    if (!isStable)
-      printToStderr(`D052: ${path} belongs to one version; after an update: mcp-proxy service install`)
+    if (!isStable) printToStderr(causeLine(cause('D052.service', { path })))
   }
   const { env } = process
   const user = [env['USERDOMAIN'], whoAmI().name].filter(part => part !== undefined && part !== '').join('\\')

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { readTransportAddress } from '../../config/read/transport.js'
 import type { ProxyConfig } from '../../config/types.js'
+import { cause } from '../../diagnostics/explain.js'
 import type { Described } from '../../setup/add/server-json.js'
 import { dependsOnFolder } from '../../setup/import/folder.js'
 import type { ImportedEntry } from '../../setup/import/normalise.js'
@@ -14,6 +15,7 @@ import { mark } from '../shared/output/terminal.js'
 import { setupFiles } from '../shared/setup-files.js'
 import {
   CliError,
+  causeError,
   configOption,
   defineVerb,
   EXIT,
@@ -95,10 +97,7 @@ export const add = defineVerb({
 /** Throws a CliError if the name is taken. */
 const refuseKnown = ({ servers, file }: OwnFile, name: string): void => {
   if (!servers.has(name)) return
-  throw new CliError(EXIT.usage, `${file.state.path} has a server "${name}"`, {
-    why: 'nothing was written',
-    fix: `mcp-proxy remove ${name}`,
-  })
+  throw causeError(EXIT.usage, cause('cli.server-exists', { file: file.state.path, server: name }))
 }
 
 const ATTEMPTS = 5

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { cause } from '../../diagnostics/explain.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import type { ClientProgram } from '../../setup/clients/clients.js'
 import type { Plan, Planned } from '../../setup/import/plan.js'
@@ -13,6 +14,7 @@ import { ownScripts, setupFiles } from '../shared/setup-files.js'
 import { permanentShim } from '../shared/stable-paths.js'
 import {
   CliError,
+  causeError,
   configOption,
   defineVerb,
   EXIT,
@@ -124,11 +126,7 @@ const wishOf = ({ install }: Args, found: Findings, plan: Plan, verdict: StartVe
   }
 }
 
-const unasked = (): CliError =>
-  new CliError(EXIT.usage, 'nothing was written: stdin is not a terminal; pass --yes', {
-    why: 'files change only after a confirmation',
-    fix: 'mcp-proxy init --yes',
-  })
+const unasked = (): CliError => causeError(EXIT.usage, cause('cli.init-without-yes', {}))
 
 const printFound = (found: Findings): void => {
   for (const problem of found.problems) printToStderr(problem.message)

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { suggest } from '../../config/schema/suggest.js'
+import { cause, causeLine } from '../../diagnostics/explain.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../../setup/clients/clients.js'
 import { foldersOf } from '../../setup/clients/machine.js'
@@ -49,10 +50,7 @@ export const openContext = async (
   const config = resolve(configTarget(flag))
   const ownFile = await openOwnFile(files, config, machine)
   const node = await lastingNode(machine, process.execPath, realpath)
-  if (!node.isStable)
-    printToStderr(
-      `D052: ${node.path} is the Node of one version; after an update: mcp-proxy install --refresh`,
-    )
+  if (!node.isStable) printToStderr(causeLine(cause('D052.node', { path: node.path })))
   const urls = [...ownFile.urls, ...(url === undefined ? [] : [url])]
   return {
     files,

@@ -1,6 +1,7 @@
 import { lstatSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cause } from '../../diagnostics/explain.js'
 import { OWN_PACKAGE } from '../../kernel/machine/own-package.js'
 import { packageFile } from '../../kernel/machine/package-file.js'
 import { CLIENTS } from '../../setup/clients/clients.js'
@@ -12,7 +13,15 @@ import { oneLineText, print, printToStderr, shortPath } from '../shared/output/o
 import { mark } from '../shared/output/terminal.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { setupFiles, setupMachine } from '../shared/setup-files.js'
-import { CliError, configOption, defineVerb, EXIT, jsonOption, type VerbArguments } from '../shared/verb.js'
+import {
+  CliError,
+  causeError,
+  configOption,
+  defineVerb,
+  EXIT,
+  jsonOption,
+  type VerbArguments,
+} from '../shared/verb.js'
 import { removeAddedRules } from './client-rules.js'
 import { type Context, oneByOne, openContext } from './installing.js'
 import { type Interrupts, interruptible } from './interrupts.js'
@@ -82,10 +91,10 @@ const goAway = async (args: Args, interrupts: Interrupts): Promise<number> => {
 const permit = async ({ yes, purge }: Args): Promise<void> => {
   if (yes === true) return
   if (!isInteractive())
-    throw new CliError(EXIT.usage, 'nothing was changed: stdin is not a terminal; pass --yes', {
-      why: 'files of clients change only after a confirmation',
-      fix: `mcp-proxy uninstall${purge === true ? ' --purge' : ''} --yes`,
-    })
+    throw causeError(
+      EXIT.usage,
+      cause('cli.uninstall-without-yes', { purge: purge === true ? ' --purge' : '' }),
+    )
   if (!(await confirm('Uninstall?'))) throw new CliError(EXIT.negative, 'nothing was changed')
 }
 

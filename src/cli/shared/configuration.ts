@@ -6,7 +6,7 @@ import { cause } from '../../diagnostics/explain.js'
 import { defaultConfigFile } from '../../shim/default-config-file.js'
 import { printToStderr } from './output/output.js'
 import { setupMachine } from './setup-files.js'
-import { CliError, causeError, EXIT } from './verb.js'
+import { causeError, EXIT } from './verb.js'
 
 /** Returns the file named by the flag or the environment, or the user's own file. The file may be missing. */
 export const configTarget = (flag: string | undefined): string =>
@@ -52,16 +52,11 @@ export const readUsable = async (
   const { config, problems, disabled } = await loadFile(file, environment)
   for (const problem of problems) printToStderr(formatProblem(problem))
   if (config === undefined) {
-    throw new CliError(EXIT.configuration, `${file} cannot be used (D011)`, {
-      why: 'the errors are listed above',
-      fix: `mcp-proxy check --config ${file}`,
-    })
+    throw causeError(EXIT.configuration, cause('cli.unusable-file', { file }))
   }
   const isEmpty = config.servers.length + config.waiting.length === 0
   const isUnusable = isEmpty && disabled.some(({ why }) => why === 'invalid')
   if (!isUnusable) return { config, problems, disabled }
-  throw new CliError(EXIT.configuration, `${file} does not define a valid server`, {
-    why: disabled.map(({ name, why }) => `${name} (${why})`).join(', '),
-    fix: `mcp-proxy check --config ${file}`,
-  })
+  const reasons = disabled.map(({ name, why }) => `${name} (${why})`).join(', ')
+  throw causeError(EXIT.configuration, cause('cli.no-servers', { file, why: reasons }))
 }

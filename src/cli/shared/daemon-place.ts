@@ -58,9 +58,7 @@ export const runningPlace = async ({ config, pid }: WantedDaemon): Promise<Daemo
   const found = all.find(one => (pid === undefined ? runsWith(one, usual.file) : String(one.pid) === pid))
   if (found !== undefined) return recordedPlace(found, usual)
   if (pid === undefined) throw noConfiguration(usual.file)
-  throw new CliError(EXIT.failure, `no daemon of this user has the process id ${pid}`, {
-    fix: 'mcp-proxy daemon status --all',
-  })
+  throw causeError(EXIT.failure, cause('cli.no-pid', { pid }))
 }
 
 const isThere = async (place: RuntimePaths): Promise<boolean> => {
@@ -128,7 +126,5 @@ export const endRecordedAt = async ({ socket }: RuntimePaths): Promise<boolean> 
 /** Returns the CliError for a running daemon that does not answer. */
 export const wedged = (thrown: unknown, { place }: DaemonPlace): CliError => {
   const { message } = Fault.from(thrown)
-  return new CliError(EXIT.failure, `the daemon at ${place.socket} does not answer (D042): ${message}`, {
-    fix: 'mcp-proxy doctor --fix',
-  })
+  return causeError(EXIT.failure, cause('cli.hung-daemon', { socket: place.socket, reason: message }))
 }

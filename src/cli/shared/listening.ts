@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { AuthConfig, ListenConfig } from '../../config/types.js'
+import { type Cause, cause, explain } from '../../diagnostics/explain.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
 import { printToStderr } from './output/output.js'
@@ -64,26 +65,21 @@ export const readPort = (text: string): number => {
   throw new CliError(EXIT.usage, `--port must be a number from 0 to ${PORT_MAX}, not "${text}"`)
 }
 
+const addressError = (code: number, found: Cause): CliError => {
+  const address = explain(found)
+  return new CliError(code, `${address.message}: ${address.fix}`, { address })
+}
+
 const checkGuarded = (host: string, auth: AuthConfig | undefined): void => {
   if (auth !== undefined) return
-  throw new CliError(
-    EXIT.usage,
-    `${host} can be reached from other machines, and there is no "auth": anyone who reaches the port can ` +
-      'use every server. Give people tokens (see mcp-proxy auth token --help), or listen on 127.0.0.1. If ' +
-      'something else guards the port, add --allow-remote, and name the hosts that clients use in ' +
-      'listen.allowedHosts or with --allowed-host.',
-  )
+  throw addressError(EXIT.usage, cause('cli.open-address', { host }))
 }
 
 /** Without `publicUrl`, the listen address is the only host name that clients are known to use. */
 const checkNames = (host: string, allowedHosts: readonly string[], auth: AuthConfig | undefined): void => {
   if (auth?.publicUrl !== undefined) return
   if (auth !== undefined && (auth.issuers.length > 0 || auth.embedded !== undefined)) {
-    throw new CliError(
-      EXIT.configuration,
-      `${host} can be reached from other machines: set auth.publicUrl to the address under which clients ` +
-        'reach the proxy, since tokens of authorization servers name it',
-    )
+    throw addressError(EXIT.configuration, cause('cli.no-public-url', { host }))
   }
   if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
     printToStderr(

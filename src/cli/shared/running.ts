@@ -1,9 +1,10 @@
 import { isSamePath } from '../../config/file/watch.js'
+import { cause } from '../../diagnostics/explain.js'
 import type { Opened } from '../../shim/ask.js'
 import { configPath } from '../../shim/place.js'
 import type { InstanceRecord } from '../../state/instance.js'
 import { configTarget } from './configuration.js'
-import { CliError, EXIT, textOption } from './verb.js'
+import { CliError, causeError, EXIT, textOption } from './verb.js'
 
 const LIMIT_MS = 5000
 
@@ -39,18 +40,13 @@ const isOne = (all: readonly unknown[]): boolean => all.length === 1
 export const theRunning = async (config: string | undefined, pid?: string): Promise<InstanceRecord> => {
   const { one, all } = await chooseRunning(config, pid)
   if (one !== undefined) return one
-  if (all.length === 0) throw new CliError(EXIT.failure, 'no proxy of this user runs here', NOBODY)
+  if (all.length === 0) throw causeError(EXIT.failure, cause('cli.no-proxy', {}))
   throw severalRun(all)
 }
 
 export const severalRun = (all: readonly InstanceRecord[]): CliError => {
   const list = all.map(each => `  ${runningName(each)}`).join('\n')
   return new CliError(EXIT.usage, `several proxies run; choose one with --config or --pid:\n${list}`)
-}
-
-const NOBODY = {
-  why: "no proxy is running for this configuration; for another user's proxy, pass --url",
-  fix: 'mcp-proxy daemon start',
 }
 
 /** Returns whether a proxy uses a configuration, under any path of its folder. */

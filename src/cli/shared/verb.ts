@@ -1,6 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options, PositionalOptions } from 'yargs'
 import type { LogLevel } from '../../config/types.js'
-import { type Cause, explain } from '../../diagnostics/explain.js'
+import { type Cause, type Explained, explain } from '../../diagnostics/explain.js'
 
 export type Flags = Readonly<Record<string, Options>>
 
@@ -52,10 +52,12 @@ export interface Chosen {
 }
 
 /** The second and third line of an error. */
-interface Explained {
+interface ErrorLines {
   readonly why?: string | undefined
   /** A command to paste. */
   readonly fix?: string | undefined
+  /** The problem of the listen address, for `check`. */
+  readonly address?: Explained | undefined
 }
 
 /** Ends a verb with an error, its reason and its fix, as far as known. */
@@ -63,13 +65,15 @@ export class CliError extends Error {
   readonly code: number
   readonly why: string | undefined
   readonly fix: string | undefined
+  readonly address: Explained | undefined
 
-  constructor(code: number, what: string, { why, fix }: Explained = {}) {
+  constructor(code: number, what: string, { why, fix, address }: ErrorLines = {}) {
     super(what)
     this.name = 'CliError'
     this.code = code
     this.why = why
     this.fix = fix
+    this.address = address
   }
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { VariableStatus } from '../../control/environment/environment.js'
+import { cause } from '../../diagnostics/explain.js'
 import { errorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
@@ -7,7 +8,15 @@ import { configTarget } from '../shared/configuration.js'
 import { count, numbered, print, printText, spanText } from '../shared/output/output.js'
 import { stdoutLayout, tableText } from '../shared/output/table.js'
 import { askRunning, chooseRunning, pidOption, runningName, theRunning } from '../shared/running.js'
-import { CliError, configOption, defineVerb, EXIT, NO_SERVERS, textOption } from '../shared/verb.js'
+import {
+  CliError,
+  causeError,
+  configOption,
+  defineVerb,
+  EXIT,
+  NO_SERVERS,
+  textOption,
+} from '../shared/verb.js'
 import { answerAtRest } from './at-rest.js'
 import { showTools } from './tool-times.js'
 
@@ -127,9 +136,7 @@ const variablesIn = (text: string): readonly VariableStatus[] => {
 /** Throws a CliError for a proxy without a cluster. */
 const showCluster = ({ cluster }: ProxyStatus, isJson: boolean): number => {
   if (cluster === undefined) {
-    throw new CliError(EXIT.failure, 'that proxy is not part of a cluster', {
-      why: 'its configuration has no "cluster" (docs/cluster.md), or it does not run as serve',
-    })
+    throw causeError(EXIT.failure, cause('cli.no-cluster', {}))
   }
   const { engine, state, members, sessions, forwarded, adoptions, held, lost, fenced, late } = cluster
   const shownMembers = members.map(({ id, address, state: is }) => ({ id, address, state: is }))

@@ -1,4 +1,5 @@
 import { suggest } from '../../config/schema/suggest.js'
+import { cause } from '../../diagnostics/explain.js'
 import {
   elementsOf,
   type JsonText,
@@ -10,7 +11,15 @@ import {
 } from '../../kernel/json/text.js'
 import { plainText } from '../../kernel/secrets/plain-text.js'
 import { count, oneLineText, print, printToStderr } from '../shared/output/output.js'
-import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../shared/verb.js'
+import {
+  CliError,
+  causeError,
+  configOption,
+  defineVerb,
+  EXIT,
+  logLevelOption,
+  textOption,
+} from '../shared/verb.js'
 import { loginFault, loginOption } from './logins.js'
 import { aloneOption, type CliSessionOptions, inSession, isWell, type ProxySession } from './session.js'
 import { toolArguments } from './tool-arguments.js'
@@ -81,11 +90,11 @@ const findTool = async (
     throw new CliError(EXIT.failure, `none of the reachable servers has a tool ${name}`, { why: reasons })
   }
   const meant = suggest(name, tools.map(nameOf))
-  const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  throw new CliError(EXIT.usage, `there is no tool ${name}${hint}`, {
-    why: `the servers have ${count(tools.length, 'tool')}, and none has this name`,
-    fix: meant === undefined ? 'mcp-proxy list' : `mcp-proxy call ${meant}`,
-  })
+  const facts = { tool: name, tools: count(tools.length, 'tool') }
+  throw causeError(
+    EXIT.usage,
+    meant === undefined ? cause('cli.no-tool', facts) : cause('cli.no-tool-near', { ...facts, near: meant }),
+  )
 }
 
 const callTool = async ({ client }: ProxySession, name: string, values: JsonText): Promise<JsonText> => {

@@ -2,6 +2,7 @@ import { secretsOf } from '../../config/read/secrets.js'
 import type { LogLevel, ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { DaemonClient } from '../../control/daemon/daemon-client.js'
 import type { LocalClient, LocalClientOptions } from '../../control/local-client.js'
+import { cause } from '../../diagnostics/explain.js'
 import { Fault } from '../../kernel/faults.js'
 import { silentLogger } from '../../kernel/logger.js'
 import { addSecrets } from '../../kernel/secrets/mask.js'
@@ -10,7 +11,7 @@ import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js
 import { configFile, loadFile, readConfiguration } from '../shared/configuration.js'
 import { callerHere, inProcess } from '../shared/in-process.js'
 import { untilSignal, type WorkOutcome } from '../shared/until-signal.js'
-import { CliError, EXIT } from '../shared/verb.js'
+import { CliError, causeError, EXIT } from '../shared/verb.js'
 import { withLogins } from './logins.js'
 
 export const aloneOption = {
@@ -83,10 +84,7 @@ const occupiedPlace = async (file: string): Promise<RuntimePaths | undefined> =>
   } catch (thrown) {
     // After any other error, the daemon's state is unknown.
     if (!(thrown instanceof Fault) || thrown.code !== 'timeout') return undefined
-    throw new CliError(EXIT.failure, 'the daemon of this configuration does not answer (D042)', {
-      why: thrown.message,
-      fix: 'mcp-proxy daemon restart, or pass --alone to start copies of the servers',
-    })
+    throw causeError(EXIT.failure, cause('cli.silent-daemon', { why: thrown.message }))
   }
 }
 
