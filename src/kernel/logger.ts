@@ -1,3 +1,5 @@
+import { nothing } from './nothing.js'
+
 /** The log of the layers below `app/`; `telemetry/logs/logger.ts` implements it with pino. */
 export interface Logger {
   debug(facts: object, message: string): void
@@ -7,8 +9,6 @@ export interface Logger {
   /** Returns a logger that adds these facts to every line. */
   child(facts: object): Logger
 }
-
-const nothing = (): void => undefined
 
 /** Writes nothing; for tests and library users without a logger. */
 export const silentLogger: Logger = {

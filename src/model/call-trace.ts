@@ -1,8 +1,8 @@
 import {
+  EMPTY,
   type JsonText,
   kindOf,
   memberOf,
-  rawText,
   textOf,
   withMember,
   withoutMember,
@@ -89,7 +89,6 @@ const PARTS_MAX = 64
 const LINKS_MAX = 8
 const SAMPLED = 1
 const WAIT_LEAST_MS = 1
-const EMPTY = rawText('{}')
 
 /**
  * The timings of a traced call, from which spans are made at its end. Parts still in progress then, because

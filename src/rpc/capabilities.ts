@@ -1,11 +1,11 @@
 import {
   at,
+  EMPTY,
   type JsonText,
   kindOf,
   memberOf,
   membersOf,
   ownText,
-  rawText,
   textMember,
   textOf,
   withMembers,
@@ -17,7 +17,6 @@ import type { Revision } from '../model/revision.js'
 
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
-const NONE = rawText('{}')
 /** Capabilities passed on only where the proxy supports them: it does not route the methods of tasks. */
 const ROUTED: ReadonlySet<string> = new Set([
   'tools',
@@ -85,17 +84,17 @@ export const announcedIn = (
   result: JsonText,
   info = memberOf(result, 'serverInfo'),
 ): Omit<ServerFacts, 'revision'> => {
-  const announced = memberOf(result, 'capabilities') ?? NONE
+  const announced = memberOf(result, 'capabilities') ?? EMPTY
   return {
     announced: kept(announced),
     capabilities: decodeServerCapabilities(announced),
-    info: kept(info ?? NONE),
+    info: kept(info ?? EMPTY),
     instructions: textMember(result, 'instructions')?.slice(0, INFO_BYTES),
   }
 }
 
 /** Copies a text; replaces one that is too long by an empty object. */
-const kept = (text: JsonText): JsonText => (text.length > INFO_BYTES ? NONE : ownText(text))
+const kept = (text: JsonText): JsonText => (text.length > INFO_BYTES ? EMPTY : ownText(text))
 
 /** Decodes `ServerCapabilities` leniently (schema, all revisions). */
 const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {

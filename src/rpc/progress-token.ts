@@ -1,8 +1,8 @@
 import { cut, isWritten, trust } from '../kernel/json/cursor.js'
 import {
+  EMPTY,
   type JsonText,
   memberOf,
-  rawText,
   smallInteger,
   withAt,
   withMember,
@@ -14,7 +14,6 @@ import { type OutgoingMessage, textFrame } from '../wire/message-parts.js'
 
 /** The path of the progress token in a request's `params` (basic/utilities/progress, all revisions). */
 const TOKEN_PATH = ['_meta', 'progressToken'] as const
-const EMPTY_OBJECT = rawText('{}')
 
 const PROGRESS = 'notifications/progress'
 const NOTICE = `{"jsonrpc":"2.0","method":"${PROGRESS}","params":`
@@ -39,7 +38,7 @@ export const withProgressToken = (
   params: JsonText | undefined,
   token: JsonText | undefined,
 ): JsonText | undefined => {
-  if (token !== undefined) return withAt(params ?? EMPTY_OBJECT, TOKEN_PATH, token)
+  if (token !== undefined) return withAt(params ?? EMPTY, TOKEN_PATH, token)
   if (params === undefined) return undefined
   const meta = memberOf(params, '_meta')
   if (meta === undefined || memberOf(meta, 'progressToken') === undefined) return params

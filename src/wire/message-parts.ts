@@ -1,3 +1,5 @@
+import { NO_BYTES } from '../kernel/nothing.js'
+
 /** Bytes between two short texts, such as an event or a large answer, kept separate to avoid a copy. */
 export interface MessageParts {
   /** The text before the bytes; one character per byte (latin1), as in `tail`. */
@@ -9,10 +11,8 @@ export interface MessageParts {
 /** An outgoing message. */
 export type OutgoingMessage = Buffer | MessageParts
 
-const NOTHING = Buffer.alloc(0)
-
 /** Makes a message of a text with one character per byte (latin1). */
-export const textFrame = (text: string): MessageParts => ({ head: text, body: NOTHING, tail: '' })
+export const textFrame = (text: string): MessageParts => ({ head: text, body: NO_BYTES, tail: '' })
 
 export const lengthOf = (frame: OutgoingMessage): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length

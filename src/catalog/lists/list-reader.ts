@@ -1,11 +1,11 @@
 import { Fault } from '../../kernel/faults.js'
 import {
+  EMPTY_ARRAY,
   elementsOf,
   type JsonText,
   memberOf,
   objectText,
   ownText,
-  rawText,
   stringOf,
   textOf,
 } from '../../kernel/json/text.js'
@@ -18,8 +18,6 @@ import { loginReasonOf } from '../../model/login.js'
 import type { Answer } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { type AskOptions, askServer } from '../../peers/ask-server.js'
-
-const NONE = rawText('[]')
 
 /** The items of a list; `isWhole` is false if a page failed or a limit was reached. */
 export interface ReadList {
@@ -108,7 +106,7 @@ const whole = (items: readonly JsonText[], hints: readonly Contribution[]): Read
 
 /** Copies the items, so that a few of them do not keep the whole message in memory. */
 const listedOn = (result: JsonText, list: ListName): JsonText =>
-  ownText(memberOf(result, LISTS[list].member) ?? NONE)
+  ownText(memberOf(result, LISTS[list].member) ?? EMPTY_ARRAY)
 
 const wordsOf = (outcome: Exclude<Answer, { kind: 'result' }>): string =>
   outcome.kind === 'fault'

@@ -1,21 +1,19 @@
 import { suggest } from '../../config/schema/suggest.js'
 import {
   at,
+  EMPTY,
   elementsOf,
   type JsonKind,
   type JsonText,
   kindOf,
   memberOf,
   membersOf,
-  rawText,
   readJson,
   stringOf,
   textOf,
   withMember,
 } from '../../kernel/json/text.js'
 import { CliError, EXIT } from '../shared/verb.js'
-
-const EMPTY = rawText('{}')
 
 /**
  * Builds a tool's arguments: the object of `--args` plus each `key=value`, typed by the input schema. Numbers

@@ -1,5 +1,5 @@
 import type { Principal } from '../../kernel/caller.js'
-import { type JsonText, ownText, rawText, textMember } from '../../kernel/json/text.js'
+import { EMPTY, type JsonText, ownText, textMember } from '../../kernel/json/text.js'
 import type { Message } from '../../wire/jsonrpc.js'
 import { ServerSessions } from './server-sessions.js'
 
@@ -13,7 +13,6 @@ export const SUBSCRIBE = 'resources/subscribe'
 const UNSUBSCRIBE = 'resources/unsubscribe'
 const SET_LEVEL = 'logging/setLevel'
 const SETS: ReadonlySet<string> = new Set([SUBSCRIBE, UNSUBSCRIBE, SET_LEVEL])
-const NOTHING = rawText('{}')
 
 /** A request that changed the state of a session, such as a subscription. */
 export interface StateRequest {
@@ -58,10 +57,10 @@ export class SessionState {
       params,
     }))
     if (this.#level !== undefined) requests.push({ method: SET_LEVEL, params: this.#level })
-    return { introduction: this.#introduction ?? NOTHING, requests, servers: this.servers.all }
+    return { introduction: this.#introduction ?? EMPTY, requests, servers: this.servers.all }
   }
 
-  initialized(params: JsonText = NOTHING): void {
+  initialized(params: JsonText = EMPTY): void {
     if (params.length <= INTRODUCTION_BYTES) this.#introduction = ownText(params)
   }
 

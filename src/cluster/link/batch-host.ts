@@ -1,12 +1,11 @@
 import type { Logger } from '../../kernel/logger.js'
+import { NO_BYTES } from '../../kernel/nothing.js'
 import { refuseRequest } from '../../rpc/http/errors.js'
 import type { HttpHandler, HttpRequest, HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type OutgoingMessage } from '../../wire/message-parts.js'
 import type { AnswerHead, ForwardedHead } from './batches.js'
 import { FrameReader, lineOf } from './frames.js'
 import { callerOf } from './link-seal.js'
-
-const NOTHING = Buffer.alloc(0)
 
 /** Serves the requests of a batch; sends each response as soon as it is ready. */
 export class BatchHost {
@@ -65,11 +64,11 @@ const requestsIn = (
 ) => {
   const requests: { readonly id: number; readonly request: HttpRequest }[] = []
   let current: ForwardedHead | undefined
-  let content: Buffer = NOTHING
+  let content: Buffer = NO_BYTES
   new FrameReader<ForwardedHead>({
     head: head => {
       current = head
-      content = NOTHING
+      content = NO_BYTES
     },
     data: bytes => {
       content = bytes
@@ -157,7 +156,7 @@ class BatchResponder implements HttpResponder, HttpStream {
     for (const then of this.#gone) then()
   }
 
-  #put(head: Omit<AnswerHead, 'size' | 'id'>, chunk: OutgoingMessage | string = NOTHING): boolean {
+  #put(head: Omit<AnswerHead, 'size' | 'id'>, chunk: OutgoingMessage | string = NO_BYTES): boolean {
     if (this.#isOver) return false
     const message = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     const piece: AnswerHead = { size: lengthOf(message), id: this.#id, ...head }

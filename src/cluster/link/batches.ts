@@ -1,4 +1,5 @@
 import { Fault } from '../../kernel/faults.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { HttpHeaders, HttpRequest, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { ClusterMember } from '../engine/store.js'
 import { MISDIRECTED } from './forwarding.js'
@@ -173,9 +174,6 @@ class PostedRequest implements OutboundExchange {
   }
 }
 
-/** A pause would affect all other requests; the receiver bounds each slow stream instead. */
-const NOT_HELD_BACK = (): void => undefined
-
 interface BatchEvents {
   /** Called for a cancelled request without a response yet. */
   gone(id: number): void
@@ -207,7 +205,7 @@ class Batch implements ReplyListener {
     for (const one of requests) {
       this.#open.set(one.id, one)
       const leave = (): void => this.#leave(one)
-      one.sentBy({ pause: NOT_HELD_BACK, resume: NOT_HELD_BACK, discard: leave, abort: leave })
+      one.sentBy({ pause: nothing, resume: nothing, discard: leave, abort: leave })
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import type { Fault } from '../../kernel/faults.js'
+import { NO_BYTES } from '../../kernel/nothing.js'
 import type { HttpClient, OutboundExchange, ReplyListener } from '../../wire/http.js'
 import type { ClusterMember } from '../engine/store.js'
 import { Batches, type Sent } from './batches.js'
@@ -131,7 +132,7 @@ export class PeerLinks {
         resolve({ ...messageOf(chunks), status: fault === undefined ? status : 0 })
       }
       const query = new URLSearchParams(word === undefined ? {} : { [word]: '1' })
-      const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NOTHING, caller: NOBODY }
+      const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NO_BYTES, caller: NOBODY }
       let status = 0
       const sent = this.send(to, request, {
         head: code => {
@@ -174,7 +175,6 @@ export class PeerLinks {
   }
 }
 
-const NOTHING = Buffer.alloc(0)
 /** Caller of the replica's own requests. */
 const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
-import { type JsonText, rawText, textOf } from '../../kernel/json/text.js'
+import { EMPTY, type JsonText, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { CallSink, Downlink } from '../../model/links.js'
 import type { Outcome } from '../../model/outcome.js'
@@ -150,8 +150,6 @@ class PipeAttempt {
     }
   }
 }
-
-const EMPTY = rawText('{}')
 
 /** A channel to a server of unknown era: probed first, then handed to a downlink of its era. */
 class UndetectedPipe implements ConversationListener {

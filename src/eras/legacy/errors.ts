@@ -2,10 +2,10 @@ import { newErrorId } from '../../kernel/error-ids.js'
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
+  EMPTY,
   isEmpty,
   type JsonText,
   membersOf,
-  rawText,
   stringOf,
   textOf,
   withMember,
@@ -17,8 +17,6 @@ import { MODERN_CODES } from '../shared/protocol.js'
 
 /** Resource not found, in the revisions before 2026-07-28 (server/resources, "Error Handling"). */
 const RESOURCE_NOT_FOUND = -32002
-
-const NONE = rawText('{}')
 
 /** Encodes a fault for a legacy client. */
 export const encodeLegacyFault = (fault: Fault, errorId?: string): JsonText =>
@@ -49,7 +47,7 @@ export const projectLegacyError = (
     return isThat ? withErrorCode(error, RESOURCE_NOT_FOUND) : error
   }
   if (code === MODERN_CODES.missingCapability) {
-    const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? NONE)
+    const names = capabilityNames(at(error, 'data', 'requiredCapabilities') ?? EMPTY)
     const what = names === '' ? 'a client capability' : `client capability ${names}`
     const message = `${server === undefined ? 'The server' : `Server ${server}`} requires ${sanitizeLine(what)}`
     return withErrorCode(withMember(error, 'message', textOf(message)), RPC_CODES.internal)

@@ -5,6 +5,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { NO_BYTES } from '../../kernel/nothing.js'
 import type { Arrival } from '../../model/links.js'
 import { faultText, ownErrorText } from '../../model/rpc-error.js'
 import { type ListenerOptions, REVOKED } from '../../rpc/host.js'
@@ -31,7 +32,6 @@ export interface PipeListenerOptions extends ListenerOptions {
   readonly idPrefix?: string
 }
 
-const NOTHING = Buffer.alloc(0)
 /** The interval of checks whether a client that has closed its input still waits for answers. */
 const CHECK_MS = 20
 /** The interval of checks whether the credential of a connection has expired. */
@@ -174,7 +174,7 @@ export class PipeListener implements ChannelListener {
     }
   }
 
-  skipped(bytes: number, ends = NOTHING): void {
+  skipped(bytes: number, ends = NO_BYTES): void {
     this.#log.warn({ bytes }, 'skipped a message of the client that is longer than the limit')
     const reason = `The message of ${bytes} bytes is too long`
     if (bytes > this.#bounds.max.body) this.#refused?.('malformed')

@@ -1,12 +1,12 @@
 import { Fault } from '../../kernel/faults.js'
 import {
+  EMPTY,
   isEmpty,
   type JsonText,
   kindOf,
   memberOf,
   membersOf,
   objectText,
-  rawText,
   repeatedKey,
   some,
   stringOf,
@@ -48,7 +48,6 @@ export type EnvelopeCheck =
 
 const REQUIRED = [META.protocolVersion, META.clientCapabilities]
 const KEYS: ReadonlySet<string> = new Set(Object.values(META))
-const EMPTY_OBJECT = rawText('{}')
 
 /** The version named in `_meta`. */
 interface Claim {
@@ -73,19 +72,19 @@ const LEAST_BYTES = Math.min(...[...KEYS].map(key => `{"${key}":0}`.length))
 const NO_CLAIM: Claim = { isRepeated: false, claim: undefined }
 
 /** Returns the version that a message claims in its `_meta`. */
-export const readClaim = (meta: JsonText = EMPTY_OBJECT): Claim =>
+export const readClaim = (meta: JsonText = EMPTY): Claim =>
   meta.length < LEAST_BYTES ? NO_CLAIM : claimIn(meta)
 
 /**
  * Parses the envelope in the `_meta` of a modern request. The fault is `invalid-params` and names the invalid
  * keys.
  */
-export const readEnvelope = (meta: JsonText = EMPTY_OBJECT): EnvelopeCheck => readMeta(meta)
+export const readEnvelope = (meta: JsonText = EMPTY): EnvelopeCheck => readMeta(meta)
 
 const checkMeta = (meta: JsonText): EnvelopeCheck => {
   const problem = problemOf(meta)
   if (problem !== undefined) return { is: 'malformed', fault: new Fault('invalid-params', problem) }
-  const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY_OBJECT
+  const declared = memberOf(meta, META.clientCapabilities) ?? EMPTY
   const info = memberOf(meta, META.clientInfo)
   const level = textMember(meta, META.logLevel)
   return {
@@ -176,7 +175,7 @@ interface EnvelopeFacts {
  * @internal
  */
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
-  const bare = withoutReservedMeta(params ?? EMPTY_OBJECT)
+  const bare = withoutReservedMeta(params ?? EMPTY)
   const meta = memberOf(bare, '_meta')
   const isObject = meta !== undefined && kindOf(meta) === 'object'
   return withMember(bare, '_meta', isObject ? withMembers(meta, membersFor(facts)) : envelopeFor(facts))

@@ -2,6 +2,7 @@ import { newErrorId } from '../../kernel/error-ids.js'
 import type { Fault } from '../../kernel/faults.js'
 import {
   at,
+  EMPTY,
   type JsonText,
   kindOf,
   memberOf,
@@ -30,10 +31,9 @@ const RESOURCE_NOT_FOUND = -32002
 /** The user has to open a URL first; only in 2025-11-25. */
 const URL_ELICITATION_REQUIRED = -32042
 
-const NONE = rawText('{}')
 const URL_REQUIRED = rawText('{"elicitation":{"url":{}}}')
 
-const requiredOf = (error: JsonText): JsonText => at(error, 'data', 'requiredCapabilities') ?? NONE
+const requiredOf = (error: JsonText): JsonText => at(error, 'data', 'requiredCapabilities') ?? EMPTY
 
 /** Returns whether a code is reserved: only those defined may be sent (basic, "Error Codes"). */
 const isReserved = (code: number): boolean => code <= -32020 && code >= -32099

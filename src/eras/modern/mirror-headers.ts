@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { at, type JsonText, kindOf, memberOf, rawText, stringOf } from '../../kernel/json/text.js'
+import { at, EMPTY, type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import { type Message, metaOf } from '../../wire/jsonrpc.js'
@@ -66,7 +66,6 @@ const PARAM = 'Mcp-Param-'
 const KEYS: ReadonlyMap<string, string> = new Map(
   [VERSION, METHOD, NAME].map(name => [name, name.toLowerCase()]),
 )
-const NOTHING = rawText('{}')
 
 /** Bounds quotes of a header or body in an error. */
 const SHOWN_LENGTH = 128
@@ -179,7 +178,7 @@ const problemOfArguments = (
 }
 
 const argumentAt = (params: JsonText | undefined, path: readonly string[]): JsonText | undefined =>
-  at(params ?? NOTHING, 'arguments', ...path)
+  at(params ?? EMPTY, 'arguments', ...path)
 
 /**
  * Returns an argument as header text; undefined for `null`, objects, lists, and numbers without an exact

@@ -1,11 +1,11 @@
 import { mayContain } from '../../kernel/json/edit.js'
 import {
+  EMPTY,
   type JsonText,
   kindOf,
   mapElements,
   mapMembers,
   memberOf,
-  rawText,
   stringOf,
   withoutMember,
 } from '../../kernel/json/text.js'
@@ -61,7 +61,6 @@ const MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ])
 
-const NO_SCHEMA = rawText('{}')
 /** Bounds the headers of one tool, each of which costs a lookup per call. */
 const HEADERS_MAX = 100
 /** Bounds the reported invalid annotations, and the length of each name. */
@@ -96,8 +95,7 @@ export const paramHeadersOf = (inputSchema: JsonText): ParamHeaders => {
 
 /** Returns the headers of a listed tool; cached. */
 export const headersOfTool = memoize(
-  (tool: JsonText): ParamHeaders['headers'] =>
-    paramHeadersOf(memberOf(tool, 'inputSchema') ?? NO_SCHEMA).headers,
+  (tool: JsonText): ParamHeaders['headers'] => paramHeadersOf(memberOf(tool, 'inputSchema') ?? EMPTY).headers,
 )
 
 /** Removes invalid annotations from a schema and all of its subschemas. */

@@ -1,5 +1,6 @@
 import { mayContain } from '../../kernel/json/edit.js'
 import {
+  EMPTY,
   type JsonText,
   kindOf,
   memberOf,
@@ -20,7 +21,6 @@ const TYPE_TEXTS = {
   task: rawText('"task"'),
 } as const satisfies Record<ResultType, JsonText>
 
-const NO_MEMBERS = rawText('{}')
 const TYPE_KEY: ReadonlySet<string> = new Set(['resultType'])
 
 const isResultType = (text: string): text is ResultType => Object.hasOwn(TYPE_TEXTS, text)
@@ -52,6 +52,6 @@ export const stamped = (result: JsonText, { type, identity, members = [] }: Stam
   return withMembers(result, [
     ['resultType', TYPE_TEXTS[type]],
     ...members,
-    ['_meta', withMember(isObject ? meta : NO_MEMBERS, META.serverInfo, identity)],
+    ['_meta', withMember(isObject ? meta : EMPTY, META.serverInfo, identity)],
   ])
 }

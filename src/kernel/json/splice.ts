@@ -1,3 +1,4 @@
+import { NO_BYTES } from '../nothing.js'
 import { isWritten, JsonCursor, type JsonText, trust } from './cursor.js'
 import { CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './scan.js'
 
@@ -7,7 +8,6 @@ interface Edit {
   readonly put: Buffer
 }
 
-const NOTHING = Buffer.alloc(0)
 const COMMA_TEXT = Buffer.from(',')
 const SPACE = 0x20
 /** Up to this size a loop copies faster than a native call, which needs a view of the range (measured). */
@@ -80,7 +80,7 @@ class Removals {
     const hasComma = this.#text[at.stop] === COMMA
     const end = !this.#keptAny && hasComma ? at.stop + 1 : at.end
     if (this.#last === undefined) {
-      this.#last = { start: this.#keptAny ? at.comma : at.start, end, put: NOTHING }
+      this.#last = { start: this.#keptAny ? at.comma : at.start, end, put: NO_BYTES }
       this.#edits.push(this.#last)
     } else this.#last.end = end
   }
@@ -279,7 +279,7 @@ function addArray(parts: (Buffer | string)[], elements: readonly JsonText[]): vo
 /** Joins elements that are adjacent in memory, such as a list passed on unchanged, into one copy. */
 function runsOf(elements: readonly JsonText[]): Buffer[] {
   const runs: Buffer[] = []
-  let memory: Uint8Array = NOTHING
+  let memory: Uint8Array = NO_BYTES
   let start = 0
   let end = -1
   for (const { buffer, byteOffset, length } of elements) {

@@ -72,6 +72,9 @@ export function isJson(text: string): boolean {
 /** Converts a constant of ours to JSON text, without validation. */
 export const rawText = (trusted: string): JsonText => trust(Buffer.from(trusted))
 
+export const EMPTY = rawText('{}')
+export const EMPTY_ARRAY = rawText('[]')
+
 /** Copies a text, so that keeping it does not keep the whole message in memory. */
 export function ownText(text: JsonText): JsonText {
   // Not from Node's pool: a long-lived slice would keep the rest of the pool.

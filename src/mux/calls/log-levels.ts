@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
+import { EMPTY, type JsonText, memberOf, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import type { Call, Client, DownstreamCall } from '../../model/links.js'
@@ -14,8 +14,6 @@ import { type Origin, originOf } from '../server-requests/origin.js'
 import type { CallTable } from './call-table.js'
 import type { InFlightCall } from './in-flight-call.js'
 import { WantedLevels } from './wanted-levels.js'
-
-const EMPTY = rawText('{}')
 
 interface Recipient {
   readonly who: Pick<Call, 'notify' | 'caller'>

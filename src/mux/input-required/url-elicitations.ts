@@ -3,11 +3,11 @@ import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import {
   at,
+  EMPTY_ARRAY,
   elementsOf,
   type JsonText,
   memberOf,
   objectText,
-  rawText,
   stringOf,
   textMember,
   textOf,
@@ -79,7 +79,6 @@ const keyOf = (connection: Connection, id: string): string =>
 
 /** Only 2025-11-25 has it (schema, `URL_ELICITATION_REQUIRED`). */
 export const URL_ELICITATION_REQUIRED = -32042
-const NONE = rawText('[]')
 
 export interface UrlElicitation {
   readonly id: string | undefined
@@ -96,7 +95,7 @@ export interface UrlElicitation {
 export const urlElicitationsOf = (error: JsonText): UrlElicitation[] => {
   if (errorCode(error) !== URL_ELICITATION_REQUIRED) return []
   const pages: UrlElicitation[] = []
-  for (const one of elementsOf(at(error, 'data', 'elicitations') ?? NONE)) {
+  for (const one of elementsOf(at(error, 'data', 'elicitations') ?? EMPTY_ARRAY)) {
     const page = pageOf(one)
     if (page !== undefined) pages.push(page)
     if (pages.length === PAGES_MAX) break

@@ -3,7 +3,7 @@ import type { Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
-import { type JsonText, memberOf, rawText, stringOf, textOf, withMember } from '../../kernel/json/text.js'
+import { EMPTY, type JsonText, memberOf, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Call, Client } from '../../model/links.js'
@@ -14,7 +14,6 @@ import type { OwnPeerRequest } from '../../peers/own-requests.js'
 import type { CallRecord } from '../calls/call-record.js'
 import { normalUri, UriIndex } from './uri-index.js'
 
-const EMPTY = rawText('{}')
 /** Maximum length of a subscribed URI; longer ones are rejected. */
 const URI_CHARS = 8192
 /** First and last delay before a refused renewal is tried again. */

@@ -5,11 +5,11 @@ import { within } from '../../kernel/async/deadline.js'
 import type { Caller, Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import {
+  EMPTY,
   elementsOf,
   type JsonText,
   kindOf,
   memberOf,
-  rawText,
   stringOf,
   textOf,
 } from '../../kernel/json/text.js'
@@ -28,7 +28,6 @@ import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions
  * Maximum time for servers to accept resource subscriptions; later ones are missing from the acknowledgement.
  */
 const ACK_WAIT_MS = 5000
-const EMPTY = rawText('{}')
 
 export interface SubscriptionStreamsContext {
   readonly catalog: Catalog

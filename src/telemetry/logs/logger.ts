@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { LogLevel } from '../../config/types.js'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
+import { nothing } from '../../kernel/nothing.js'
 import { unblock } from '../../transport/node-internals.js'
 import { type AdjustableLogger, GuardedLogger, LineRateLimiter } from './guarded-logger.js'
 
@@ -54,8 +55,6 @@ export const createStderrSink = (
   file.on('error', nothing)
   return file
 }
-
-const nothing = (): void => undefined
 
 /** Writes to a Node stream, which queues unread output. */
 class QueueSink implements LineSink {

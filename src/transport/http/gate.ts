@@ -7,6 +7,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { RefusalReason } from '../../kernel/meter.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { HttpHandler } from '../../wire/http.js'
 import type { IncomingRequest } from '../node-internals.js'
 import {
@@ -102,8 +103,6 @@ const isDenial = (admitted: Caller | Denial): admitted is Denial => 'status' in 
 
 const isUnavailable = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'unavailable'
-
-const nothing = (): void => undefined
 
 const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/'
 

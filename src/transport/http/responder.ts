@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { newErrorId } from '../../kernel/error-ids.js'
 import type { Logger } from '../../kernel/logger.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { HttpResponder, HttpStream } from '../../wire/http.js'
 import { lengthOf, type MessageParts, type OutgoingMessage, whole } from '../../wire/message-parts.js'
 import { currentOn } from '../node-internals.js'
@@ -102,8 +103,6 @@ export function refuseOn(
 }
 
 const CUT_OFF = new Error('The connection was cut')
-
-const nothing = (): void => undefined
 
 /** Writes all data of one turn of the event loop as one chunk; Node would make four per event. */
 class ResponseStream implements HttpStream {

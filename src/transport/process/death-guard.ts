@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/machine/package-file.js'
+import { nothing } from '../../kernel/nothing.js'
 import { systemRoot } from './process-tree.js'
 
 /** Ends the children of a proxy that dies without ending them (SIGKILL, out of memory, a crash). */
@@ -92,8 +93,6 @@ export const guardProgram = (mark: string, platform: NodeJS.Platform = process.p
 
 /** Limits restarts if the program is missing or killed each time. */
 const MAX_RESTARTS = 5
-
-const nothing = (): void => undefined
 
 function startHelper({ file, args, cwd, env }: GuardProgram, onGone: () => void) {
   const helper = spawn(file, args, {

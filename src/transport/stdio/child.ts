@@ -4,6 +4,7 @@ import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
 import type { OutgoingMessage } from '../../wire/message-parts.js'
 import { Backlog } from '../backlog.js'
@@ -52,8 +53,6 @@ export interface ChildChannel extends Channel {
 }
 
 const CHILD_TIMES: ChildTimes = { ...LADDER_TIMES, exitWaitMs: 1000 }
-
-const nothing = (): void => undefined
 
 class StdioChild implements ChildChannel {
   readonly #child: ChildProcess

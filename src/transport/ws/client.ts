@@ -6,6 +6,7 @@ import { within } from '../../kernel/async/deadline.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
@@ -27,8 +28,6 @@ export interface WsClientOptions {
   readonly log: Logger
   readonly clock: Clock
 }
-
-const nothing = (): void => undefined
 
 /** Returns scheme, host and port; undefined if it is not a WebSocket URL. */
 function originOf(url: string): string | undefined {

@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { nothing } from '../../kernel/nothing.js'
 import type { Channel } from '../../wire/channel.js'
 import type { UpgradeHandler } from '../http/gate.js'
 import { refuseOn } from '../http/responder.js'
@@ -39,8 +40,6 @@ export interface WsServer {
  * Maximum frames of a message. Each takes heap until the message is complete; a peer could send thousands.
  */
 const MAX_FRAMES = 1024
-
-const nothing = (): void => undefined
 
 function refuse(socket: Duplex, status: number): number {
   socket.on('error', nothing)

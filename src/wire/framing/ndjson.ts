@@ -1,3 +1,4 @@
+import { NO_BYTES } from '../../kernel/nothing.js'
 import { END_BYTES } from '../salvage-id.js'
 import { BomFilter } from './bom.js'
 import { ByteRope, type FramingOptions } from './byte-rope.js'
@@ -6,7 +7,6 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 const TAB = 0x09
-const NOTHING = Buffer.alloc(0)
 
 /**
  * Receives each line without its line end. The listener owns the bytes, which may be a slice of the chunk.
@@ -27,8 +27,8 @@ export class LineSplitter {
   readonly #bom = new BomFilter()
   readonly #held: ByteRope
   #discardedBytes = 0
-  #head: Buffer = NOTHING
-  #tail: Buffer = NOTHING
+  #head: Buffer = NO_BYTES
+  #tail: Buffer = NO_BYTES
 
   constructor({ maxBytes, account, onOverrun }: FramingOptions) {
     this.#maxBytes = maxBytes
@@ -89,8 +89,8 @@ export class LineSplitter {
     this.#discardedBytes = 0
     if (discardedBytes > 0) {
       onSkipped(discardedBytes, Buffer.concat([this.#head, this.#tail]))
-      this.#head = NOTHING
-      this.#tail = NOTHING
+      this.#head = NO_BYTES
+      this.#tail = NO_BYTES
       return
     }
     this.#emitLine(this.#held.take(), onLine, onSkipped)

@@ -1,11 +1,11 @@
 import t from 'tap'
 import {
+  type ErrorStage,
   encodeModernFault,
   headerMismatch,
   httpStatusOf,
   lacksCapability,
   projectModernError,
-  type Stage,
 } from '../../../src/eras/modern/errors.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, readJson, valueOf } from '../../../src/kernel/json/text.js'
@@ -179,7 +179,7 @@ t.test('our own errors have the codes, words and data of the specification', asy
 })
 
 t.test('an error has the HTTP status that goes with where it came from', async t => {
-  const CASES: [number, Stage, number][] = [
+  const CASES: [number, ErrorStage, number][] = [
     [-32700, 'entry', 400],
     [-32600, 'entry', 400],
     [-32601, 'entry', 404],

@@ -3,6 +3,7 @@ import { systemClock } from '../../../kernel/async/clock.js'
 import { within } from '../../../kernel/async/deadline.js'
 import { pasteable } from '../../../kernel/machine/own-command.js'
 import { homeFolder } from '../../../kernel/machine/who-am-i.js'
+import { nothing } from '../../../kernel/nothing.js'
 import { plainText } from '../../../kernel/secrets/plain-text.js'
 import { unblock } from '../../../transport/node-internals.js'
 import { shownText } from './signs.js'
@@ -27,11 +28,9 @@ export const printToStderr = (text: string): void => {
 export const tolerateReaders = (): void => {
   for (const stream of [process.stdout, process.stderr]) {
     unblock(stream)
-    stream.off('error', ignore).on('error', ignore)
+    stream.off('error', nothing).on('error', nothing)
   }
 }
-
-const ignore = (): void => undefined
 
 /** Resolves when the operating system has taken all output, or after `ms`. */
 export const flush = async (ms = Number.POSITIVE_INFINITY): Promise<void> => {

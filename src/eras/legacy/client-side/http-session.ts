@@ -7,6 +7,7 @@ import { randomId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
+import { nothing } from '../../../kernel/nothing.js'
 import { type Adopt, type AdoptedSession, FINAL_EVENT_ID, replicaLost } from '../../../rpc/adopted-session.js'
 import type { ListenerOptions, OwnChallenge } from '../../../rpc/host.js'
 import type { Outlet } from '../../../rpc/outlet.js'
@@ -58,8 +59,6 @@ const UNUSED_MS = 10_000
 const NO_HEADERS = {}
 const JSON_HEADERS = { 'content-type': 'application/json' }
 const NONE: readonly never[] = []
-
-const nothing = (): void => undefined
 
 /** State shared by the sessions of one endpoint. */
 export interface HttpShared {

@@ -3,7 +3,7 @@ import { type Caller, haveSameScopes, type Principal } from '../../../kernel/cal
 import { Fault, type FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { randomId } from '../../../kernel/ids.js'
-import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from '../../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
@@ -20,7 +20,6 @@ import { hasUnknownAudio, projectServerRequest } from '../project/server-request
 import { LegacyInboundCall } from './inbound-call.js'
 import { PendingServerRequests } from './pending-server-requests.js'
 
-const EMPTY = rawText('{}')
 const EMPTY_RESULT: Outcome = { kind: 'result', result: EMPTY, isPlain: true }
 /** A message received before `initialize` was answered. */
 interface Waiting {

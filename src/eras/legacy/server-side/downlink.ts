@@ -1,13 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import { mayContain } from '../../../kernel/json/edit.js'
-import {
-  type JsonText,
-  kindOf,
-  memberOf,
-  rawText,
-  textMember,
-  withMember,
-} from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, kindOf, memberOf, textMember, withMember } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type {
   CallSink,
@@ -32,7 +25,6 @@ import { projectAnswer } from '../project/server-request.js'
 import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
 import { LegacyOutboundCall, type LegacyOutboundContext } from './outbound-call.js'
 
-const EMPTY = rawText('{}')
 const RELATED_REQUEST = 'io.modelcontextprotocol/related-request'
 /** Represents a request that a question names but that is not open. */
 const CLOSED_CALL: DownstreamCall = { cancel: () => undefined }

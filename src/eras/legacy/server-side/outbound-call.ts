@@ -1,6 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import { mayContain } from '../../../kernel/json/edit.js'
-import { type JsonText, kindOf, memberOf, rawText, textOf, withMember } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, kindOf, memberOf, textOf, withMember } from '../../../kernel/json/text.js'
 import { plainOf } from '../../../model/content.js'
 import type { CallSink, CancelReason, DownstreamCall, OnLate, Request } from '../../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
@@ -13,8 +13,6 @@ import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../shared/probe-verdict.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectLegacyRequest } from '../project/messages.js'
-
-const EMPTY = rawText('{}')
 
 /** The part of the connection that a request uses. */
 export interface LegacyOutboundContext {

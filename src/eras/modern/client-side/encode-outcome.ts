@@ -1,5 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import {
+  EMPTY,
   type JsonText,
   memberOf,
   objectText,
@@ -43,7 +44,6 @@ export interface Response {
 export const LISTEN = 'subscriptions/listen'
 
 const OK = 200
-const NOTHING = rawText('{}')
 
 /**
  * Encodes an outcome for a client of this revision, with `identity` (our `Implementation` object) in its
@@ -63,7 +63,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
     case 'task':
       return encodeOutcome(answerOf(outcome), asked, identity)
     case 'error': {
-      const uri = method === 'resources/read' ? textMember(asked.params ?? NOTHING, 'uri') : undefined
+      const uri = method === 'resources/read' ? textMember(asked.params ?? EMPTY, 'uri') : undefined
       return errorResponse(
         id,
         projectModernError(outcome.error, { uri, declared: asked.declared }),
@@ -88,7 +88,7 @@ export const encodeEntryError = (id: JsonText, error: JsonText): Response => err
  * `id`.
  */
 export const withSubscriptionId = (params: JsonText | undefined, id: JsonText): JsonText =>
-  withAt(params ?? NOTHING, ['_meta', META.subscriptionId], id)
+  withAt(params ?? EMPTY, ['_meta', META.subscriptionId], id)
 
 const errorResponse = (id: JsonText, error: JsonText, stage: ErrorStage): Response => ({
   frame: encodeError(id, error),

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, objectText } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
@@ -20,8 +20,6 @@ import {
   type Response,
   withSubscriptionId,
 } from './encode-outcome.js'
-
-const EMPTY = rawText('{}')
 
 /** The request that an inbound call represents. */
 export interface InboundRequest extends RequestFacts {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink, Downlink, DownlinkListener, DownstreamCall, Request } from '../../../model/links.js'
@@ -14,8 +14,6 @@ import { LocalCall, ModernOutboundCall, type ModernOutboundContext } from './out
 import { RevisionCheck } from './revision-check.js'
 import { SubscriptionStream } from './subscription-stream.js'
 import type { ToolSchemas } from './tool-schemas.js'
-
-const EMPTY = rawText('{}')
 
 /** Options of a connection to a modern server. */
 export interface ModernLinkOptions {

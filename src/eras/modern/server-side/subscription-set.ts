@@ -1,5 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import {
+  EMPTY,
   elementsOf,
   type JsonText,
   kindOf,
@@ -27,7 +28,6 @@ const LIST_KINDS: readonly ListKind[] = (['tools', 'prompts', 'resources'] as co
   return { capability, flag, notification: changed, methods }
 })
 
-const EMPTY = rawText('{}')
 const TRUE = rawText('true')
 
 /** Returns the lists whose changes the server declares to report. */

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../../kernel/async/backoff.js'
 import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { at, type JsonText, memberOf, rawText, textOf } from '../../../kernel/json/text.js'
+import { at, EMPTY, type JsonText, memberOf, textOf } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { CallSink, DownlinkListener } from '../../../model/links.js'
 import { failed, type Outcome, type Settle, succeeded } from '../../../model/outcome.js'
@@ -34,7 +34,6 @@ const STEADY_MS = 60_000
 const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
-const EMPTY = rawText('{}')
 
 /** The context of the subscription stream. */
 export interface SubscriptionStreamContext {

@@ -3,7 +3,7 @@ import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { randomId } from '../../../kernel/ids.js'
 import { canonicalJson } from '../../../kernel/json/canonical.js'
-import { type JsonText, rawText, withoutMembers } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, withoutMembers } from '../../../kernel/json/text.js'
 import type { CallTrace } from '../../../model/call-trace.js'
 import type { Call } from '../../../model/links.js'
 import type { SealedFacts, SealedState, Sealer } from './sealed-state.js'
@@ -17,7 +17,6 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Longer texts are compared byte by byte: canonicalizing them would block the event loop. */
 const SPELT_BYTES = 256 * 1024
-const NOTHING = rawText('{}')
 
 /** The requests that may be answered with questions. */
 export const ASKABLE: readonly string[] = Object.keys(SUBJECTS)
@@ -32,7 +31,7 @@ export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS,
  */
 export const requestDigest = (method: string, params: JsonText | undefined): string => {
   const subjects = SUBJECTS[method] ?? []
-  return sha256(spelt(withoutMembers(params ?? NOTHING, at => !subjects.some(key => at.keyIs(key)))))
+  return sha256(spelt(withoutMembers(params ?? EMPTY, at => !subjects.some(key => at.keyIs(key)))))
 }
 
 /** Identifies a question by base64url of SHA-256 over its method and params. */

@@ -1,12 +1,12 @@
 import { Fault } from '../../../kernel/faults.js'
 import { editMember } from '../../../kernel/json/edit.js'
 import {
+  EMPTY,
   type JsonText,
   kindOf,
   mapMembers,
   memberOf,
   membersOf,
-  rawText,
   repeatedKey,
   textMember,
   textOf,
@@ -21,7 +21,6 @@ import { QUESTIONS_MAX } from './input-rounds.js'
 
 /** Maximum time for a client to return. */
 const STATE_MS = 3_600_000
-const NONE = rawText('{}')
 const MEMBERS = new Set(['inputRequests', 'requestState'])
 
 export interface Relaying {
@@ -61,7 +60,7 @@ const faultOf = (result: JsonText, { method, client }: Call): string | undefined
   if (!mayNeedInput(method)) return 'where the protocol does not allow it'
   if (!isWellFormed(result)) return 'with an invalid request'
   let count = 0
-  for (const { value } of membersOf(memberOf(result, 'inputRequests') ?? NONE)) {
+  for (const { value } of membersOf(memberOf(result, 'inputRequests') ?? EMPTY)) {
     const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
     if (!canBeAsked(question, client.capabilities)) return 'that this client cannot provide'
     if (++count > QUESTIONS_MAX) return `with more than ${QUESTIONS_MAX} questions`
