@@ -271,7 +271,8 @@ export class HttpGate {
     const target = request.url ?? '/'
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
-    const origin = this.#options.isShared?.(path) === true ? undefined : request.headers.origin
+    const given = request.headers.origin
+    const origin = given === undefined || this.#options.isShared?.(path) === true ? undefined : given
     const denial = this.#reject(request, path, origin)
     if (denial !== undefined) {
       this.#deny(request, response, denial)
