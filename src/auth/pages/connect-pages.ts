@@ -14,14 +14,7 @@ import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
-import {
-  type Away,
-  isAnswerTo,
-  type LoginProgress,
-  progressOf,
-  storeResult,
-  type VisitResult,
-} from './progress.js'
+import { type Away, isAnswerTo, keep, type LoginProgress, progressOf, type VisitResult } from './progress.js'
 import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
 import type { LoginDraft, StartedLogin, WebLogins } from './web-login.js'
@@ -235,7 +228,7 @@ export class ConnectPages {
   }
 
   #storeResult(visit: Visit, result: VisitResult): void {
-    storeResult(visit.progress, this.#nameOf(visit), result)
+    keep(visit.progress, this.#nameOf(visit), result)
   }
 
   async #sendToProvider(visit: Visit): Promise<void> {
@@ -254,7 +247,7 @@ export class ConnectPages {
     if (draft !== undefined) {
       try {
         const { url, started } = await this.#options.logins.begin(draft)
-        this.#leave(visit, { is: 'login', state: started.pending.state, started: started })
+        this.#leave(visit, { is: 'login', state: started.pending.state, started })
         redirect(visit.response, url.href)
         return
       } catch (thrown) {

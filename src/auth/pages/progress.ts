@@ -51,8 +51,8 @@ export const progressOf = (link: SignInPageLink): LoginProgress => {
 }
 
 /** Stores a result of a browser for its next page. */
-export const storeResult = ({ results: all }: LoginProgress, browser: string, results: VisitResult): void => {
-  all.set(browser, results)
+export const keep = ({ results: all }: LoginProgress, browser: string, result: VisitResult): void => {
+  all.set(browser, result)
   const [oldest] = all.keys()
   if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)
 }
