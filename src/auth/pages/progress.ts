@@ -32,7 +32,7 @@ export type Away = { readonly state: string } & (
 )
 
 /** Maximum number of remembered browsers per link. */
-const HEARD_MAX = 16
+const RESULTS_MAX = 16
 
 const all = new WeakMap<SignInPageLink, LoginProgress>()
 
@@ -54,7 +54,7 @@ export const progressOf = (link: SignInPageLink): LoginProgress => {
 export const keep = ({ results: all }: LoginProgress, browser: string, result: VisitResult): void => {
   all.set(browser, result)
   const [oldest] = all.keys()
-  if (oldest !== undefined && all.size > HEARD_MAX) all.delete(oldest)
+  if (oldest !== undefined && all.size > RESULTS_MAX) all.delete(oldest)
 }
 
 /** Reports whether a response is on the path of the expected issuer, since other issuers use other paths. */
