@@ -15,7 +15,7 @@ const SET_LEVEL = 'logging/setLevel'
 const SETS: ReadonlySet<string> = new Set([SUBSCRIBE, UNSUBSCRIBE, SET_LEVEL])
 
 /** A request that changed the state of a session, such as a subscription. */
-export interface StateRequest {
+interface StateRequest {
   readonly method: string
   readonly params: JsonText
 }
