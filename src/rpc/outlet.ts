@@ -13,7 +13,7 @@ export interface ReplyStream {
   /**
    * Sends a question; `undeliverable` is called if no stream takes it in time. Absent where `send` suffices.
    */
-  ask?(frame: OutgoingMessage, undeliverable: () => void): void
+  ask?(frame: OutgoingMessage, undeliverable: () => void): () => void
   /**
    * Sends the answer and ends the stream; without a frame (a cancelled request) only ends it. Called once.
    * `why` is the fault in the answer: HTTP maps some faults to a status.

@@ -43,10 +43,11 @@ interface Waiting {
   undeliverable(): void
 }
 
-/** A question on a stream without a connection. */
+/** An unanswered question on a stream, whose connection the client may have closed. */
 interface Unread {
   readonly stream: EventStream
-  readonly sinceMs: number
+  /** The last time at which the client was seen to be connected. */
+  sinceMs: number
   undeliverable(): void
 }
 
@@ -296,9 +297,11 @@ export class HttpSession implements Outlet, StreamOwner {
   }
 
   #expireUnread(sinceMs: number): void {
-    const unread = this.#unread.filter(({ stream }) => !stream.isAttached)
-    this.#unread = unread.filter(question => question.sinceMs > sinceMs)
-    for (const question of unread) if (question.sinceMs <= sinceMs) question.undeliverable()
+    const nowMs = this.clock.nowMs()
+    for (const question of this.#unread) {
+      if (question.stream.isAttached || this.isListening) question.sinceMs = nowMs
+      else if (question.sinceMs <= sinceMs) question.undeliverable()
+    }
   }
 
   // ── messages outside of requests ──
@@ -307,8 +310,12 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.#standalone?.isAttached === true
   }
 
-  unread(stream: EventStream, undeliverable: () => void): void {
-    this.#unread = [...this.#unread, { stream, sinceMs: this.clock.nowMs(), undeliverable }]
+  unread(stream: EventStream, undeliverable: () => void): () => void {
+    const question = { stream, sinceMs: this.clock.nowMs(), undeliverable }
+    this.#unread = [...this.#unread, question]
+    return () => {
+      this.#unread = this.#unread.filter(each => each !== question)
+    }
   }
 
   notify(frame: Buffer, method: string): void {

@@ -47,8 +47,8 @@ export interface StreamOwner {
   readonly isListening: boolean
   /** Takes messages that belong to no request, or do not fit into its answer. */
   notify(frame: Buffer, method: string): void
-  /** Takes a question recorded on a stream without a connection. */
-  unread(stream: EventStream, undeliverable: () => void): void
+  /** Gives up a question once its client is gone. Returns a function that ends this when it is answered. */
+  unread(stream: EventStream, undeliverable: () => void): () => void
 }
 
 /** The notification dropped first when a client is behind. */
@@ -219,10 +219,10 @@ export class PostStream implements ReplyStream, LiveStream {
       this.#owner.notify(whole(frame), mayDrop === true ? LOG_MESSAGE : '')
   }
 
-  ask(frame: OutgoingMessage, undeliverable: () => void): void {
+  ask(frame: OutgoingMessage, undeliverable: () => void): () => void {
     const events = this.startStream()
     events.send(frame)
-    if (!events.isAttached) this.#owner.unread(events, undeliverable)
+    return this.#owner.unread(events, undeliverable)
   }
 
   end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {

@@ -23,6 +23,8 @@ interface DeferredRequest {
 interface OpenRequest extends DeferredRequest {
   readonly id: JsonText
   readonly undeliverable: () => void
+  /** Stops watching whether the client is there. */
+  release?: () => void
 }
 
 /**
@@ -116,7 +118,8 @@ export class PendingServerRequests {
       request.answer(failed(new Fault('unavailable', 'The client has no open stream for server requests')))
     }
     this.#open ??= new Map()
-    this.#open.set(key, { ...held, id, undeliverable })
+    const open: OpenRequest = { ...held, id, undeliverable }
+    this.#open.set(key, open)
     request.onWithdrawn = reason => this.#withdraw(key, reason)
     const frame = encodeRequest(
       minted,
@@ -125,7 +128,7 @@ export class PendingServerRequests {
     )
     if (during === undefined || !canAsk(during)) this.#outlet.request(frame, undeliverable)
     else if (during.replies.ask === undefined) during.replies.send(frame)
-    else during.replies.ask(frame, undeliverable)
+    else open.release = during.replies.ask(frame, undeliverable)
   }
 
   #withdraw(key: string, reason: CancelReason): void {
@@ -142,6 +145,7 @@ export class PendingServerRequests {
     const open = this.#open?.get(key)
     this.#open?.delete(key)
     open?.holding.set(0)
+    open?.release?.()
     return open
   }
 }

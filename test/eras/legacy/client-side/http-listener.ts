@@ -764,6 +764,29 @@ t.test('a question waits 10 s for a stream, then the server hears an error', asy
   t.same(timely.outcomes.map(shown), ['result {"roots":[]}'])
 })
 
+t.test('a question whose client left with it waits 10 s for the client to resume', async t => {
+  const { open, handler, clock } = start()
+  const { client, post, get } = await open('2025-06-18', { sampling: {} })
+  const words = ['unavailable: The client has no open stream for server requests']
+  const [left, resumed] = [post(call(1)), post(call(2))]
+  const [late, answered] = [new FakeServerRequest(), new FakeServerRequest()]
+  client.ask(late, handler.calls[0])
+  client.ask(answered, handler.calls[1])
+  const id = left.messages[0]?.id
+  t.equal(left.messages.length, 1, 'delivered')
+  clock.advance(60_000)
+  t.same(late.outcomes, [], 'a connected client has time')
+  left.goAway()
+  resumed.goAway()
+  clock.advance(5000)
+  get({ 'last-event-id': resumed.allEvents[0]?.id ?? '' })
+  clock.advance(15_000)
+  t.same(late.outcomes.map(shown), words)
+  t.same(answered.outcomes, [])
+  post({ id, result: { late: true } })
+  t.same(late.outcomes.map(shown), words, 'a late answer goes nowhere')
+})
+
 t.test('a question that is withdrawn before a stream carried it leaves nothing to read', async t => {
   const { open } = start()
   const { client, get } = await open('2025-11-25', { roots: {} })
