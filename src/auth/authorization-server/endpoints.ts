@@ -232,7 +232,7 @@ const repeatedIn = (params: URLSearchParams): readonly string[] => {
 /** Shows an error page instead of redirecting, because the redirect URI is ambiguous. */
 const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
   const message = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
-  const answer = { error: 'invalid_request', words: message, status: 400 }
+  const answer = { error: 'invalid_request', message, status: 400 }
   const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
   response.writeHead(status, headers).end(text)
 }
