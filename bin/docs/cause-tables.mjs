@@ -23,7 +23,7 @@ export const causeTable = ({ CAUSES, PROBLEM_IDS, familyOf, rowOf }) => {
           shown(fix),
         ]
       })
-      .filter(([id, , message, fix], index, all) => id !== '' || message !== '' || fix !== all[0][3]),
+      .filter(([id, , message, fix], _index, all) => id !== '' || message !== '' || fix !== all[0][3]),
   )
   return table(
     ['Number', 'Severity', 'Message', 'Fix'],

@@ -13,9 +13,9 @@ const run = promisify(execFile)
 /** A copy of the sources in which `text` is inserted after the first `place` of a file of the schema. */
 const copyWith = (file: string, place: string, text: string): string => {
   const copy = mkdtempSync(join(tmpdir(), 'mcp-setting-'))
-  for (const name of ['src', 'bin', 'docs', 'config', 'package.json'])
+  for (const name of ['src', 'bin', 'docs', 'config', 'package.json', 'README.md'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
-  mkdirSync(join(copy, 'dist'))
+  for (const name of ['dist', 'test']) mkdirSync(join(copy, name))
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'), 'dir')
   const path = join(copy, 'src/config/schema', file)
   const before = readFileSync(path, 'utf8')

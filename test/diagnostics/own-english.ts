@@ -7,7 +7,7 @@ import { textOf, tracked } from '../support/suggestions.js'
 const FOREIGN: readonly (readonly [file: string, text: RegExp, author: string])[] = [
   ['src/auth/authorization-server/server.ts', /Unsupported runtime/, 'oidc-provider'],
   ['src/cli/command-line.ts', /Choices:|Unknown|Not enough/, 'yargs'],
-  ['src/cluster/check.ts', /NOPERM/, 'Redis'],
+  ['src/cluster/check.ts', /NOPERM|WRONGPASS|MOVED/, 'Redis'],
   ['src/cluster/engine/engine.ts', /NOSCRIPT|ERR/, 'Redis'],
   ['src/control/environment/environment.ts', /FROM_SHELL/, 'the name of a source in `status --env --json`'],
   ['src/kernel/error-lines.ts', /TRACEBACK|ERROR/, 'Python and other runtimes'],

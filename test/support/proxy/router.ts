@@ -1,4 +1,4 @@
-import { callPath } from '../../../src/app/call-path.js'
+import { type CallPathSettings, callPath } from '../../../src/app/call-path.js'
 import type { Exposure } from '../../../src/catalog/exposure.js'
 import type { ServerCache } from '../../../src/catalog/lists/profile-cache.js'
 import { ToolExposure } from '../../../src/catalog/views/tool-exposure.js'
@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly views?: Views
   readonly resultsMax?: number
   readonly meter?: RouterOptions['meter']
+  /** The optional features on the path of calls. */
+  readonly path?: Partial<CallPathSettings>
 }
 
 /** Returns the dialling port of a router for scripted servers. */
@@ -57,6 +59,7 @@ const dialOf = (servers: readonly FakeServer[]): Dial => {
 const testRouter = (
   given: Pick<RouterOptions, 'servers' | 'exposureOf' | 'dial'> &
     Partial<RouterOptions> & { clock: FakeClock },
+  path: Partial<CallPathSettings> = {},
 ): Router =>
   new Router({
     isAlone: false,
@@ -65,7 +68,7 @@ const testRouter = (
     pageSize: 100,
     startupWaitMs: 5000,
     listWaitMs: 3000,
-    features: parts => callPath(parts, { hasScopes: true }),
+    features: parts => callPath(parts, { hasScopes: true, ...path }),
     ...given,
   })
 
@@ -78,26 +81,29 @@ export class World {
   constructor(scripts: Readonly<Record<string, Script>>, options: WorldOptions = {}) {
     this.clock = options.clock ?? new FakeClock()
     this.servers = Object.entries(scripts).map(([name, script]) => new FakeServer(name, script))
-    this.router = testRouter({
-      servers: this.servers.map(server => server.options),
-      exposureOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
-      isAlone: options.isAlone ?? false,
-      cache: options.known,
-      dial: dialOf(this.servers),
-      clock: this.clock,
-      log: options.log ?? silentLogger,
-      bounds: options.bounds,
-      meter: options.meter,
-      pageSize: options.pageSize ?? 100,
-      clientViews: options.views,
-      toolExposure:
-        options.toolExposure &&
-        new ToolExposure(
-          { expose: {}, views: [], clients: [], ...options.toolExposure },
-          client => options.views?.nameFor(client) ?? 'default',
-        ),
-      resultsMax: () => options.resultsMax ?? 48_000,
-    })
+    this.router = testRouter(
+      {
+        servers: this.servers.map(server => server.options),
+        exposureOf: ({ name }) => ({ ...SHOWN, ...scripts[name]?.showing }),
+        isAlone: options.isAlone ?? false,
+        cache: options.known,
+        dial: dialOf(this.servers),
+        clock: this.clock,
+        log: options.log ?? silentLogger,
+        bounds: options.bounds,
+        meter: options.meter,
+        pageSize: options.pageSize ?? 100,
+        clientViews: options.views,
+        toolExposure:
+          options.toolExposure &&
+          new ToolExposure(
+            { expose: {}, views: [], clients: [], ...options.toolExposure },
+            client => options.views?.nameFor(client) ?? 'default',
+          ),
+        resultsMax: () => options.resultsMax ?? 48_000,
+      },
+      options.path,
+    )
   }
 
   server(name: string): FakeServer {
