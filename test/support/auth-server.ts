@@ -33,6 +33,7 @@ export interface AuthServerSetting {
   readonly fetch?: typeof fetch
   readonly log?: Logger
   readonly onEvent?: AuthServerOptions['onEvent']
+  readonly replicas?: AuthServerOptions['replicas']
 }
 
 export interface RunningAuthServer {
@@ -68,6 +69,7 @@ export const startAuthServer = async (
     stateDir = t.testdir(),
     log = silentLogger,
     onEvent,
+    replicas,
   }: AuthServerSetting = {},
 ): Promise<RunningAuthServer> => {
   const http = createServer((request, response) => running.server?.handle(request, response))
@@ -102,7 +104,7 @@ export const startAuthServer = async (
     bounds: new LimitCounters({ limits: { ...DEFAULT_LIMITS, ...limits } }),
     clock: systemClock,
     log,
-    onEvent,
+    ...{ onEvent, replicas },
     ...(fetch && { fetch }),
   })
   running.server = server

@@ -86,8 +86,9 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
   shareLists({ ...context.lists, broadcasts: cluster.broadcasts, log })
   await cluster.join()
   const pages = new PageRelay(cluster, clock)
+  const isEldest = (): boolean => cluster.eldest === undefined
   return {
-    ...{ cluster, pages, replicas: { broadcasts: cluster.broadcasts, keys: config.keys } },
+    ...{ cluster, pages, replicas: { broadcasts: cluster.broadcasts, keys: config.keys, isEldest } },
     serves(endpoint) {
       endpointAt = path => pages.endpointAt(path) ?? endpoint(path)
     },

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
@@ -6,7 +7,7 @@ import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { addressGroup, type PerMinute } from '../per-minute.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import type { ClientTries } from './client-tries.js'
-import { renderErrorAnswer } from './error-answer.js'
+import { RETRY_S, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
 import { addressOf } from './grant-events.js'
 import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
 import type { Consents } from './sign-in/consents.js'
@@ -72,8 +73,10 @@ export class AuthServerEndpoints {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#answer(request, response).catch((thrown: unknown) => {
-      this.#options.log.error({ err: thrown }, 'an authorization request failed')
+      const isUnavailable = thrown instanceof Fault && thrown.code === 'unavailable'
+      if (!isUnavailable) this.#options.log.error({ err: thrown }, 'an authorization request failed')
       if (response.headersSent) response.destroy()
+      else if (isUnavailable) sendUnavailable(request, response)
       else sendError(response, 500, 'server_error')
     })
   }
@@ -239,6 +242,11 @@ const sendRepeated = (request: IncomingMessage, response: ServerResponse, names:
 
 const NAMES_SHOWN = 5
 const NAMES_LENGTH = 200
+
+const sendUnavailable = (request: IncomingMessage, response: ServerResponse): void => {
+  const { status, headers, text } = renderErrorAnswer(request.headers.accept, UNAVAILABLE)
+  response.writeHead(status, { ...headers, 'Retry-After': RETRY_S }).end(text)
+}
 
 /** Sends an error as JSON. */
 const sendError = (response: ServerResponse, status: number, error: string, message?: string): void => {

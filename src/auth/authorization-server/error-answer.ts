@@ -11,6 +11,14 @@ export interface ErrorAnswer {
   readonly link?: string | undefined
 }
 
+/** The answer while other replicas cannot be asked, and the seconds after which to ask again. */
+export const UNAVAILABLE: ErrorAnswer = {
+  error: 'temporarily_unavailable',
+  message: 'the other replicas cannot be asked at the moment: try again soon',
+  status: 503,
+}
+export const RETRY_S = '5'
+
 /** Renders a page for people, or JSON for programs. */
 export const renderErrorAnswer = (
   accept: string | undefined,

@@ -3,11 +3,12 @@ import type { EventEmitter } from 'node:events'
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { EmbeddedServer } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
+import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { clientRules, type OidcProvider, refineClients, registrationRules } from './client-rules.js'
-import { type ErrorAnswer, renderErrorAnswer } from './error-answer.js'
+import { type ErrorAnswer, RETRY_S, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
 import { type GrantWatch, watchGrants } from './grant-events.js'
 import { resourceRules, type SignInContext, signInRules, tokenRules } from './grant-rules.js'
 import { AUTH_ALGORITHMS, ENDPOINTS } from './metadata.js'
@@ -71,11 +72,27 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
   refineClients(provider, scopes)
   keepErrorsHere(provider, parts)
   watchGrants(provider, parts)
-  provider.on('server_error', (_ctx, thrown) => log.error({ err: thrown }, 'the authorization server failed'))
+  askToRetry(provider, log)
   // Koa would write the error to stderr.
   const koa: EventEmitter = provider
   koa.on('error', (thrown: unknown) => log.debug({ err: thrown }, 'an authorization request was aborted'))
   return provider
+}
+
+/** Answers 503 while other replicas cannot be asked about a token or client, and logs all other failures. */
+const askToRetry = (provider: Provider, log: Logger): void => {
+  const unavailable = new WeakSet<object>()
+  provider.on('server_error', (ctx, thrown) => {
+    if (thrown instanceof Fault && thrown.code === 'unavailable') unavailable.add(ctx)
+    else log.error({ err: thrown }, 'the authorization server failed')
+  })
+  provider.use(async (ctx: KoaContextWithOIDC, next: () => Promise<unknown>) => {
+    await next()
+    if (!unavailable.has(ctx)) return
+    ctx.response.remove('Location')
+    answerError(ctx, UNAVAILABLE)
+    ctx.set('Retry-After', RETRY_S)
+  })
 }
 
 const OFF = {

@@ -5,12 +5,14 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Kept, ReplicatedStore, StoreChange, StoreRegistry } from './token-store.js'
 
 const KIND = 'granted'
-/** Retry interval of failed notifications. */
-const AGAIN_MS = 5000
+/** Retry interval of failed notifications: other replicas learn of a revocation soon after an outage. */
+const AGAIN_MS = 1000
 const LEAST_LIFE_MS = 1000
 
 export interface ReplicatedStoresOptions {
   readonly broadcasts: Pick<Broadcasts, 'on' | 'read' | 'write'>
+  /** Reports whether no live replica is older than this one. */
+  readonly isEldest: () => boolean
   readonly clock: Clock
   readonly log: Logger
 }
@@ -33,6 +35,8 @@ export class ReplicatedStores implements StoreRegistry {
   readonly #stores = new Map<string, ReplicatedStore>()
   /** Changes not yet published, by subject. */
   readonly #pending = new Map<string, PendingUpdate>()
+  /** False until the entries that were read from files at the start have been compared with the engine. */
+  #isCompared = false
 
   constructor(options: ReplicatedStoresOptions) {
     this.#options = options
@@ -88,14 +92,32 @@ export class ReplicatedStores implements StoreRegistry {
     if (!this.#pending.has(subjectOf(store, key))) this.#stores.get(store)?.take(key, kept)
   }
 
-  /** Publishes everything after a start, or when the engine has lost its data. */
+  /**
+   * Publishes everything after a start, or when the engine has lost its data. A replica that joins others
+   * drops the entries of its files that the engine does not know: they may have been revoked meanwhile.
+   */
   async #offerAll(): Promise<void> {
+    const mayBeRevoked = !this.#isCompared && !this.#options.isEldest()
+    this.#isCompared = true
     for (const [name, store] of this.#stores)
       for (const [key, value] of [...store.entries()]) {
-        const stored = await this.#options.broadcasts.read(KIND, subjectOf(name, key)).catch(() => undefined)
-        if (stored === undefined) this.changed(name, key, { value })
-        else this.#receive(stored)
+        const stored = await this.#readStored(subjectOf(name, key))
+        if (stored !== undefined) this.#receive(stored)
+        else if (!mayBeRevoked) this.changed(name, key, { value })
+        else if (!this.#pending.has(subjectOf(name, key))) store.take(key, undefined)
       }
+  }
+
+  /** Repeats the request until the engine answers: an entry that could not be read is not unknown. */
+  async #readStored(subject: string): Promise<Buffer | undefined> {
+    const { broadcasts, clock } = this.#options
+    for (;;) {
+      try {
+        return await broadcasts.read(KIND, subject)
+      } catch {
+        await pause(clock, AGAIN_MS)
+      }
+    }
   }
 }
 

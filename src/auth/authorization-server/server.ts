@@ -59,6 +59,7 @@ export interface AuthServerOptions {
 /** State shared by all replicas. */
 export interface AuthReplicas {
   readonly broadcasts: ReplicatedStoresOptions['broadcasts']
+  readonly isEldest: ReplicatedStoresOptions['isEldest']
   /** Keys from the configuration. */
   readonly keys: readonly string[]
 }
@@ -114,7 +115,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
   const { replicas } = options
   const oidc = await oidcProvider()
-  const shared = replicas && new ReplicatedStores({ broadcasts: replicas.broadcasts, clock, log })
+  const shared = replicas && new ReplicatedStores({ ...replicas, clock, log })
   const parts = {
     ...{ ...options, issuer, embedded },
     store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { Fault } from '../../../src/kernel/faults.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
 import {
   allowWith,
   answerAt,
@@ -88,4 +90,32 @@ t.test('guessed refresh tokens are slowed down, and good ones never', async t =>
   for (let at = 0; at < 60; at += 1) statuses.push((await refresh(`guess ${at}`)).status)
   t.ok(statuses.filter(status => status === 429).length > 20)
   t.equal((await refresh(body.refresh_token)).status, 200)
+})
+
+t.test('while other replicas cannot be asked, clients are told to try again', async t => {
+  const failures: string[] = []
+  const log = { ...silentLogger, error: (_fields: object, message: string) => void failures.push(message) }
+  const unreachable = () => Promise.reject(new Fault('unavailable', 'no engine'))
+  const broadcasts = { on: () => undefined, read: unreachable, write: unreachable }
+  const as = await startAuthServer(t, {
+    ...PEOPLE,
+    log,
+    replicas: { broadcasts, keys: [], isEldest: () => true },
+  })
+  const client = String((await register(as)).body['client_id'])
+  const post = (path: string, form: Readonly<Record<string, string>>) =>
+    fetch(as.base + path, { method: 'POST', body: new URLSearchParams({ client_id: client, ...form }) })
+  const renewal = { grant_type: 'refresh_token', refresh_token: 'unknown' }
+  for (const answer of [
+    await post('/token', renewal),
+    await post('/token', { ...renewal, client_id: 'unknown' }),
+    await post('/revoke', { token: 'unknown' }),
+    await fetch(`${as.base}${authorizePath('unknown')}`),
+  ]) {
+    t.equal(answer.status, 503, answer.url)
+    t.equal(answer.headers.get('retry-after'), '5')
+    t.match(await answer.json(), { error: 'temporarily_unavailable' })
+  }
+  t.match(await as.browser().open(authorizePath('unknown')), { status: 503, text: 'try again soon' })
+  t.same(failures, [], 'an outage of the engine is no fault of the authorization server')
 })

@@ -18,9 +18,11 @@ class Room {
   readonly lives: number[] = []
   isUp = true
 
-  join(most = 10): TokenStore<Word> {
+  /** The first one to join is the eldest. */
+  join(): TokenStore<Word> {
+    const isFirst = this.listeners.length === 0
     const stores = new ReplicatedStores({
-      ...{ clock: this.clock, log: silentLogger },
+      ...{ clock: this.clock, log: silentLogger, isEldest: () => isFirst },
       broadcasts: {
         on: (_kind, listener) => void this.listeners.push(listener),
         read: (_kind, subject) => this.#run(() => this.noted.get(subject)),
@@ -32,7 +34,7 @@ class Room {
           }),
       },
     })
-    return new TokenStore<Word>({ most, shared: { stores: stores, name: 'words' }, log: silentLogger })
+    return new TokenStore<Word>({ most: 10, shared: { stores, name: 'words' }, log: silentLogger })
   }
 
   #run<T>(work: () => T): Promise<T> {
@@ -86,7 +88,36 @@ t.test('without the engine, local grants stay and others are unknown', async t =
   await t.rejects(other.seek('a'), { code: 'unavailable' })
   void one.set('a', { word: 'newer' })
   room.isUp = true
-  room.clock.advance(5000)
+  room.clock.advance(1000)
   await settled()
   t.equal(other.get('a')?.word, 'newer')
 })
+
+t.test(
+  'a replica that returns with old files does not revive grants that were revoked meanwhile',
+  async t => {
+    const room = new Room()
+    room.join()
+    const returned = room.join()
+    void returned.set('a', { word: 'revoked' })
+    await settled()
+    // The engine has lost its data, and with it the revocation.
+    room.noted.clear()
+    room.isUp = false
+    room.listeners[1]?.lost()
+    await settled()
+    t.equal(returned.get('a')?.word, 'revoked', 'an engine that does not answer says nothing about grants')
+    room.isUp = true
+    room.clock.advance(1000)
+    await settled()
+    t.equal(returned.get('a'), undefined)
+    t.equal(room.noted.size, 0)
+
+    void returned.set('b', { word: 'new' })
+    await settled()
+    room.noted.clear()
+    room.listeners[1]?.lost()
+    await settled()
+    t.equal(room.noted.size, 1, 'what it has learned since the start is published again')
+  },
+)
