@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ConfigDiff, changesOf, isNothing } from '../config/diff.js'
+import { type ConfigDiff, changesOf, isNothing, withoutRemovedUsers } from '../config/diff.js'
 import { formatProblem } from '../config/file/problem.js'
 import { FileWatch } from '../config/file/watch.js'
 import { readConfigText } from '../config/load.js'
@@ -35,6 +35,8 @@ export class Reloader {
   #knownErrors: ReadonlySet<string>
   /** A digest of the text that was read last, or the read error. */
   #seen: string | undefined
+  /** The configuration that was applied last. */
+  #active: ProxyConfig | undefined
   #found: readonly Problem[]
   #disabled: readonly string[]
   #generation = 1
@@ -50,6 +52,7 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.#knownErrors = errorsOf(options.loaded.problems)
+    this.#active = options.loaded.config
     this.#found = options.loaded.problems
     this.#disabled = switchedOff(options.loaded)
   }
@@ -157,6 +160,7 @@ export class Reloader {
     this.#found = loaded.problems
     if (loaded.config === undefined || reasons.length > 0) {
       this.#refuse(reasons)
+      this.#endRemovedUsers(loaded.config)
       return
     }
     let diff: ConfigDiff
@@ -166,6 +170,7 @@ export class Reloader {
       this.#refuse([Fault.from(thrown).message])
       return
     }
+    this.#active = loaded.config
     const hasChanged = !isNothing(diff)
     const { needRestart } = diff
     this.#disabled = switchedOff(loaded)
@@ -188,6 +193,17 @@ export class Reloader {
       hasChanged ? 'the configuration was reloaded' : 'the configuration was reloaded; nothing has changed',
     )
     this.#options.onReloaded?.(loaded.config)
+  }
+
+  /** An error elsewhere in the file must not keep the access of users and tokens that it no longer has. */
+  #endRemovedUsers(refused: ProxyConfig | undefined): void {
+    const { apply, file, log } = this.#options
+    if (refused === undefined || this.#active === undefined) return
+    const next = withoutRemovedUsers(this.#active, refused)
+    if (next === undefined) return
+    apply(next)
+    this.#active = next
+    log.warn({ file }, 'users or tokens that the refused configuration no longer has lost their access')
   }
 
   /** Returns the reasons to reject a configuration. */

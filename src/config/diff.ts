@@ -43,6 +43,27 @@ const authInForce = (running: AuthConfig | undefined, next: AuthConfig | undefin
   return { ...running, people, grants, scopeImplies }
 }
 
+/**
+ * Returns the configuration in force without the users, tokens and subjects that another one lacks; undefined
+ * if it lacks none. Pure.
+ */
+export const withoutRemovedUsers = (running: ProxyConfig, next: ProxyConfig): ProxyConfig | undefined => {
+  if (running.auth === undefined || next.auth === undefined) return undefined
+  const kept = new Map(next.auth.people.map(person => [person.name, person]))
+  const people = running.auth.people.flatMap(person => {
+    const other = kept.get(person.name)
+    if (other === undefined) return []
+    const tokens = person.tokens.filter(({ sha256 }) => other.tokens.some(each => each.sha256 === sha256))
+    const subjects = person.subjects.filter(({ issuer, sub }) =>
+      other.subjects.some(each => each.issuer === issuer && each.sub === sub),
+    )
+    return [{ ...person, tokens, subjects }]
+  })
+  return isSameValue(people, running.auth.people)
+    ? undefined
+    : { ...running, auth: { ...running.auth, people } }
+}
+
 /** Compares the configuration in force with another one. Pure. */
 export const diffConfigs = (before: ProxyConfig, after: ProxyConfig): ConfigDiff => {
   const old = new Map(before.servers.map(server => [server.name, server]))

@@ -70,6 +70,10 @@ class Bench {
     writeFileSync(this.file, JSON.stringify({ mcpServers: servers, ...more }))
   }
 
+  get config(): ProxyConfig {
+    return this.#config
+  }
+
   get last(): unknown {
     return this.reloader.status.lastReload
   }
@@ -148,6 +152,28 @@ t.test('an error that was there at the start does not stand in the way of other 
   t.match(await bench.reload(), { result: 'ok', added: ['bad'] })
   bench.write({ more: { command: 'z' }, ...ONE, bad })
   t.match(await bench.reload(), { result: 'refused' }, 'once it was fixed it does')
+})
+
+t.test('an error elsewhere in the file does not keep the access of removed users and tokens', async t => {
+  const token = (text: string) => ({ hash: `sha256:${text.repeat(64)}` })
+  const people = { alice: { tokens: [token('a'), token('b')] }, bob: { tokens: [token('c')] } }
+  const bench = await Bench.on(t, ONE, { auth: { people } })
+  const wrong = { ...ONE, two: { command: 5 } }
+  bench.write(wrong, { pageSize: 7, auth: { people: { alice: { tokens: [token('b')] }, carol: {} } } })
+  await bench.reloader.reload()
+  t.match(bench.last, { result: 'refused' })
+  t.match(bench.applied, [{ added: [], settings: ['auth'] }], 'nothing else is applied')
+  t.match(bench.logged.at(-1), 'no longer has lost their access')
+  const now = bench.config.auth?.people ?? []
+  t.same(
+    now.map(({ name, tokens }) => [name, tokens.map(({ sha256 }) => sha256[0]).join('')]),
+    [['alice', 'b']],
+  )
+  bench.write(wrong)
+  await bench.reloader.reload()
+  bench.write(wrong, { auth: { people: { alice: {} }, typo: 1 } })
+  await bench.reloader.reload()
+  t.equal(bench.applied.length, 1, 'without a valid auth, nothing is')
 })
 
 t.test('the last server can be disabled or removed', async t => {

@@ -67,7 +67,8 @@ export class TokenStore<T extends Kept> {
 
   constructor(options: TokenStoreOptions<T>) {
     this.#options = options
-    for (const [key, value] of Object.entries(this.#read())) if (isLive(value)) this.#put(key, value)
+    for (const [key, value] of Object.entries(this.#read()))
+      if (isObject(value) && isLive(value)) this.#put(key, value)
     options.shared?.stores.add(options.shared.name, {
       take: (key, value) => this.#take(key, value as T | undefined),
       entries: () => this.entries(),

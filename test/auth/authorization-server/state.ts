@@ -68,9 +68,11 @@ t.test('state that is broken, or that others could have changed, counts for noth
   await first.stop()
   const file = filesIn(stateDir).find(each => each.endsWith('clients.json')) ?? ''
   t.match(readFileSync(file, 'utf8'), id)
-  writeFileSync(file, '{"half":')
-  const second = await startAuthServer(t, { ...PEOPLE, publicUrl, stateDir })
-  t.match((await second.browser().open(authorizePath(id))).text, 'does not know the client')
+  for (const broken of ['{"half":', `{"${id}":null}`]) {
+    writeFileSync(file, broken)
+    const next = await startAuthServer(t, { ...PEOPLE, publicUrl, stateDir })
+    t.match((await next.browser().open(authorizePath(id))).text, 'does not know the client', broken)
+  }
 })
 
 t.test('a program of the configuration gets tokens for itself, by a secret', async t => {
