@@ -14,9 +14,9 @@ t.test('the path of Node is one that outlives an update', async t => {
   const path = '/h/.nvm/versions/node/v22/bin::/usr/bin:/usr/local/bin'
   t.same(await stableNode(machine(path), running, realpath), {
     path: '/usr/local/bin/node',
-    isLasting: true,
+    isStable: true,
   })
-  t.same(await stableNode(machine('/usr/bin'), running, realpath), { path: running, isLasting: false })
-  t.same(await stableNode(machine(''), '/opt/n/node', realpath), { path: '/opt/n/node', isLasting: true })
+  t.same(await stableNode(machine('/usr/bin'), running, realpath), { path: running, isStable: false })
+  t.same(await stableNode(machine(''), '/opt/n/node', realpath), { path: '/opt/n/node', isStable: true })
   t.ok(isInNpxCache('/h/.npm/_npx/1/node_modules/mcp-proxy-daemon/bin/connect.cjs'))
 })
