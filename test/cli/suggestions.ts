@@ -33,23 +33,36 @@ const ROWS: Readonly<Record<string, Row>> = {
   check: {},
   'check says where': { as: 'check' },
   'check --config': { as: 'check --config FILE' },
+  'check --config {file}': { as: 'check --config FILE' },
   list: { shows: /shop__echo/ },
   status: { shows: /shop/ },
   'status --env': { after: STARTED },
   why: { as: 'why shop', after: STARTED },
+  'why {server}': { as: 'why shop', after: STARTED },
+  'why {id}': { as: 'why shop__echo', after: [...STARTED, 'call shop__echo'] },
+  logs: { after: STARTED },
+  'logs at that time': { as: 'logs', after: STARTED },
+  'logs {server}': { as: 'logs shop', after: STARTED },
+  'logs {server} shows what it wrote before': { as: 'logs shop', after: STARTED },
+  'call {near}': { as: 'call shop__echo' },
   ui: { shows: /http:\/\/127\.0\.0\.1:\d+\/ui\/#/ },
   doctor: { shows: /configuration/ },
+  'doctor --server {server}': { as: 'doctor --server shop' },
+  'doctor --server {server} finds the problem': { as: 'doctor --server shop' },
   'doctor --fix': {},
   'doctor --fix --only D013': {},
   'doctor --fix --only D066': {},
   'add NAME -- COMMAND': { as: 'add fresh -- NODE TINY', shows: /echo/ },
   remove: { as: 'remove spare' },
+  'remove {server}': { as: 'remove spare' },
+  'enable {server}': { as: 'enable spare', after: ['disable spare'] },
   'remove {other}': { as: 'remove spare' },
   install: { as: 'install cursor' },
   'install CLIENT': { as: 'install cursor' },
   'install {id}': { as: 'install cursor' },
   'install --all': {},
   'install --refresh': { after: ['install cursor'] },
+  'install {id} --view NAME': { as: 'install cursor --view small' },
   'install {id} --take-over': { as: 'install cursor --take-over' },
   'install {id} --scope project': { as: 'install cursor --scope project' },
   'install {id} --via stdio': { as: 'install cursor --via stdio' },
@@ -65,6 +78,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'service install --port {port}': { as: 'service install --port 0' },
   'service status': { after: ['service install'] },
   'auth login': { as: 'auth login guarded' },
+  'auth login NAME': { as: 'auth login guarded' },
+  'auth token --help': { shows: /token/ },
   'auth login {server}': { as: 'auth login guarded' },
   'connect --workspace DIR': { as: 'connect --workspace HOME' },
   'serve --config FILE --service': { isServing: true },
@@ -86,7 +101,7 @@ const createWorld = (t: Test, guarded: string): World => {
     writeFileSync(path, JSON.stringify(value), { mode: 0o600 })
   }
   const servers = { shop: tiny(), spare: tiny('--more', '1'), guarded: { url: guarded } }
-  put(file, { mcpServers: servers, listen: { port: 0 } })
+  put(file, { mcpServers: servers, views: { small: { servers: ['shop'] } }, listen: { port: 0 } })
   put(join(home, '.cursor', 'mcp.json'), { mcpServers: { shop: tiny() } })
   const bin = join(home, 'bin')
   mkdirSync(bin)
@@ -162,7 +177,10 @@ t.test('every suggested command works', { skip: isWindows, timeout: 600_000 }, a
     'each has a row',
   )
   const guarded = await LoginServer.start(t)
-  for (const command of new Set(commands)) {
+  const distinct = new Map(
+    commands.map(command => [JSON.stringify({ as: command, ...ROWS[command] }), command]),
+  )
+  for (const command of distinct.values()) {
     const { as = command, code = 0, after = [], isServing, shows = /(?:)/ } = ROWS[command] ?? {}
     await t.test(command, async t => {
       const world = createWorld(t, guarded.mcpUrl)

@@ -47,10 +47,6 @@ const streams = (t: Test) => {
       onVisibility = listener
     },
   }
-  t.teardown(() => {
-    document.hidden = true
-    onVisibility?.()
-  })
   const fakes = { document, fetch, sessionStorage: {}, setInterval: () => 0 }
   for (const [name, value] of Object.entries(fakes)) {
     const old = Object.getOwnPropertyDescriptor(globalThis, name)
@@ -60,6 +56,11 @@ const streams = (t: Test) => {
     })
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
   }
+  // Runs before the parts of the browser are gone.
+  t.teardown(() => {
+    document.hidden = true
+    onVisibility?.()
+  })
   return { paths, open }
 }
 
