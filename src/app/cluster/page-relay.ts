@@ -16,6 +16,7 @@ const MOST_BYTES = 64 * 1024
 /** Time that a request waits for the responsible replica and its answer. */
 const HOLD_MS = 8000
 const AGAIN_MS = 250
+/** Maximum time for the answer of a live replica. */
 const ANSWER_MS = 40_000
 
 /**
@@ -112,6 +113,7 @@ export class PageRelay {
     }
   }
 
+  /** Gives up when the lease of the other replica has ended, as after it stalled. */
   #ask(member: ClusterMember, asked: PageRequest): Promise<Answered> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
@@ -130,7 +132,11 @@ export class PageRelay {
         data: chunk => chunks.push(chunk),
         ended: end,
       })
-      const timer = this.#clock.after(ANSWER_MS, () => {
+      const endMs = this.#clock.nowMs() + ANSWER_MS
+      const timer = this.#clock.every(AGAIN_MS, () => {
+        const isLive = this.#cluster.others.some(({ id }) => id === member.id)
+        if (isLive && this.#clock.nowMs() < endMs) return
+        timer.cancel()
         sent.abort()
         resolve('lost')
       })

@@ -18,6 +18,10 @@ class Room {
   readonly clock = new FakeClock()
   readonly relays = new Map<string, PageRelay>()
   readonly dead = new Set<string>()
+  readonly stalled = new Set<string>()
+  readonly left = new Set<string>()
+  unanswered = 0
+  aborted = 0
   fault = new Fault('unavailable', 'refused')
   eldest = 'a'
 
@@ -41,7 +45,7 @@ class Room {
 
   #clusterOf(id: string): Pick<Cluster, 'others' | 'eldest' | 'send'> {
     const others = (): readonly ClusterMember[] =>
-      [...this.relays.keys()].filter(each => each !== id).map(member)
+      [...this.relays.keys()].filter(each => each !== id && !this.left.has(each)).map(member)
     const eldest = (): ClusterMember | undefined => (this.eldest === id ? undefined : member(this.eldest))
     return {
       get others() {
@@ -53,6 +57,10 @@ class Room {
       send: (to, { path, body }, listener) => {
         void (async () => {
           await settled()
+          if (this.stalled.has(to.id)) {
+            this.unanswered += 1
+            return
+          }
           if (this.dead.has(to.id)) {
             listener.ended(this.fault)
             return
@@ -65,7 +73,10 @@ class Room {
           listener.data(Buffer.from(responder.body))
           listener.ended(undefined)
         })()
-        return { pause() {}, resume() {}, discard() {}, abort() {} }
+        const abort = (): void => {
+          this.aborted += 1
+        }
+        return { pause() {}, resume() {}, discard() {}, abort }
       },
     }
   }
@@ -145,4 +156,21 @@ t.test('without the eldest a request waits for the next one, and is never sent t
   room.fault = new Fault('disconnected', 'lost')
   const lost = await ask(b, '/token')
   t.match(lost, { status: 503, headers: { 'retry-after': '5' }, text: /temporarily_unavailable/ })
+})
+
+t.test('a request to a stalled replica gets 503 once its lease has ended, and is not repeated', async t => {
+  const room = new Room()
+  await room.start(t, 'a', () => 'eldest')
+  const b = await room.start(t, 'b', () => 'eldest')
+  room.stalled.add('a')
+  const waits = ask(b, '/token')
+  while (room.unanswered === 0) await settled()
+  room.clock.advance(6000)
+  t.equal(room.aborted, 0, 'the lease is still valid')
+  room.left.add('a')
+  room.eldest = 'b'
+  room.clock.advance(250)
+  t.equal(room.aborted, 1)
+  t.match(await waits, { status: 503, headers: { 'retry-after': '5' }, text: /temporarily_unavailable/ })
+  t.match((await ask(b, '/token')).text, /^b /, 'the next request is answered here')
 })
