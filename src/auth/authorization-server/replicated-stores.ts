@@ -56,7 +56,7 @@ export class ReplicatedStores implements StoreRegistry {
     const subject = subjectOf(store, key)
     const isPending = this.#pending.has(subject)
     this.#pending.set(subject, {
-      update: { store: store, key, ...(change.value && { value: change.value }) },
+      update: { store, key, ...(change.value && { value: change.value }) },
       ttlMs,
     })
     if (!isPending) void this.#publish(subject)
@@ -93,12 +93,11 @@ export class ReplicatedStores implements StoreRegistry {
   }
 
   /**
-   * Publishes everything after a start, or when the engine has lost its data. A replica that joins others
-   * drops the entries of its files that the engine does not know: they may have been revoked meanwhile.
+   * Publishes the entries that the engine does not know, because it has lost its data. A replica that joins
+   * others drops such entries of its files instead: they may have been revoked in its absence.
    */
   async #offerAll(): Promise<void> {
     const mayBeRevoked = !this.#isCompared && !this.#options.isEldest()
-    this.#isCompared = true
     for (const [name, store] of this.#stores)
       for (const [key, value] of [...store.entries()]) {
         const stored = await this.#readStored(subjectOf(name, key))
@@ -106,6 +105,7 @@ export class ReplicatedStores implements StoreRegistry {
         else if (!mayBeRevoked) this.changed(name, key, { value })
         else if (!this.#pending.has(subjectOf(name, key))) store.take(key, undefined)
       }
+    this.#isCompared = true
   }
 
   /** Repeats the request until the engine answers: an entry that could not be read is not unknown. */

@@ -106,6 +106,8 @@ t.test(
     room.isUp = false
     room.listeners[1]?.lost()
     await settled()
+    room.listeners[1]?.lost()
+    await settled()
     t.equal(returned.get('a')?.word, 'revoked', 'an engine that does not answer says nothing about grants')
     room.isUp = true
     room.clock.advance(1000)
