@@ -181,7 +181,7 @@ export class Cluster {
     return received.caller
   }
 
-  /** Serves forwarded requests after admission; `faceAt` returns the endpoint of a path. */
+  /** Serves forwarded requests after admission; `endpointAt` returns the endpoint of a path. */
   serve(endpointAt: (path: string) => RelayedEndpoint | undefined): HttpHandler {
     return (request, responder) => {
       const { caller, path } = request

@@ -37,7 +37,7 @@ export const openRecord = (ring: KeyRing, sid: string, sealed: Buffer): SessionR
   const written = plain && (JSON.parse(plain.toString()) as Written)
   if (written?.n !== VERSION) return undefined
   const { p, v, i, r, s = [] } = written
-  const text = (message: string): JsonText => readJson(Buffer.from(message))
+  const text = (json: string): JsonText => readJson(Buffer.from(json))
   const requests = r.map(([method, params]) => ({ method, params: text(params) }))
   const servers = s.map(([name, session]) => [name, text(session)] as const)
   return { principal: p, view: v, introduction: text(i), requests, servers }

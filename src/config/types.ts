@@ -382,7 +382,6 @@ export interface ProxyConfig extends ProxySettings {
   readonly stateKeys: readonly string[]
 }
 
-/** An error or warning about a file. Never holds an expanded value. */
 /** The facts of a numbered problem. */
 export interface ProblemFacts {
   /** The variable that is not set. */
@@ -392,10 +391,11 @@ export interface ProblemFacts {
   readonly why?: string
 }
 
+/** An error or warning about a file. Never holds an expanded value. */
 export interface Problem {
-  /** As in `Words`. */
+  /** As in `ProblemText`. */
   readonly id?: ProblemId
-  /** As in `Words`. */
+  /** As in `ProblemText`. */
   readonly facts?: ProblemFacts
   readonly severity: 'error' | 'warning'
   readonly file: string

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { WORKSPACE_PLACE } from '../config/read/variables.js'
 import type { ServerTransport } from '../config/types.js'
 import { systemClock } from '../kernel/async/clock.js'
+import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import { isLoopbackHost } from '../kernel/loopback.js'
 import { homeFolder } from '../kernel/machine/who-am-i.js'
@@ -130,15 +131,11 @@ const lookups = new Map<string, Promise<string | undefined>>()
 const waiting = new Set<() => void>()
 
 const realFolder = async (path: string): Promise<string | undefined> => {
-  const limit = new AbortController()
-  const timeout = systemClock.after(LOOKUP_MS, () => limit.abort())
-  const over = new Promise<undefined>(resolve =>
-    limit.signal.addEventListener('abort', () => resolve(undefined)),
-  )
+  const over = new AbortController()
   try {
-    return await Promise.race([placed(path, limit.signal), over])
+    return await within(placed(path, over.signal), { clock: systemClock, ms: LOOKUP_MS })
   } finally {
-    timeout.cancel()
+    over.abort()
   }
 }
 

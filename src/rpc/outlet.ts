@@ -11,7 +11,8 @@ export interface ReplyStream {
   /** Sends a notification or request; dropped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
   /**
-   * Sends a question; `undeliverable` is called if no stream takes it in time. Absent where `send` suffices.
+   * Sends a question; `undeliverable` is called if no stream takes it in time. Returns a function to call
+   * when the question is over. Absent where `send` suffices.
    */
   ask?(frame: OutgoingMessage, undeliverable: () => void): () => void
   /**

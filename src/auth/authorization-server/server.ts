@@ -316,7 +316,7 @@ const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   const [key = keptKey(stateDir), ...older] = replicaKeys(replicas?.keys ?? [], 'sessions')
   return {
     provider,
-    sessions: new IdentitySessions({ provider, store: store, keys: [key, ...older] }),
+    sessions: new IdentitySessions({ provider, store, keys: [key, ...older] }),
     pending: new PendingLogins(bounds.max.loginFlows, clock),
   }
 }

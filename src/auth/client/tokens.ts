@@ -43,7 +43,7 @@ export interface Tokens {
 /** The result of a token request. */
 export type TokenAnswer =
   | { readonly is: 'tokens'; readonly tokens: Tokens; readonly body: Readonly<Record<string, unknown>> }
-  /** An OAuth error (RFC 6749 §5.2); `words` is the sanitized description of the authorization server. */
+  /** An OAuth error (RFC 6749 §5.2); `message` is the sanitized description of the authorization server. */
   | { readonly is: 'refused'; readonly error: string; readonly message: string }
   /** No usable response; a retry may succeed. */
   | { readonly is: 'failed'; readonly why: string; readonly retryAfterMs?: number | undefined }

@@ -103,7 +103,7 @@ export class Batches {
 
   #together(to: ClusterMember, requests: readonly PostedRequest[], gone: readonly number[]): void {
     const batch: Batch = new Batch(requests, {
-      gone: id => this.#pendingFor(to).gone.push({ id, batch: batch }),
+      gone: id => this.#pendingFor(to).gone.push({ id, batch }),
       refused: status => {
         if (status === MISDIRECTED) this.#plain.add(to.id)
         for (const one of requests) if (!one.isOver) this.#alone(to, one)

@@ -44,7 +44,7 @@ interface Peer {
 }
 
 /** The answer to a liveness check. */
-export interface PeerClaims {
+export interface PeerAnswer {
   readonly engine: 'up' | 'down'
 }
 
@@ -53,7 +53,7 @@ export class PeerLinks {
   readonly #options: PeerLinksOptions
   readonly #peers = new Map<string, Peer>()
   /** Pending liveness checks, shared by all waiting callers. */
-  readonly #asked = new Map<string, Promise<PeerClaims | undefined>>()
+  readonly #asked = new Map<string, Promise<PeerAnswer | undefined>>()
   /** Replicas that missed the last check, or lost a request since. */
   readonly #doubtful = new Set<string>()
 
@@ -105,7 +105,7 @@ export class PeerLinks {
   }
 
   /** Checks whether a replica is alive; resolves with undefined if it does not answer in time. */
-  ask(to: ClusterMember): Promise<PeerClaims | undefined> {
+  ask(to: ClusterMember): Promise<PeerAnswer | undefined> {
     const asked =
       this.#asked.get(to.id) ??
       this.probe(to)
@@ -124,12 +124,12 @@ export class PeerLinks {
   probe(
     to: ClusterMember,
     word?: typeof NEWS | typeof LEFT,
-  ): Promise<PeerClaims & { readonly status: number }> {
+  ): Promise<PeerAnswer & { readonly status: number }> {
     return new Promise(resolve => {
       const chunks: Buffer[] = []
       const end = (fault?: Fault): void => {
         timer.cancel()
-        resolve({ ...messageOf(chunks), status: fault === undefined ? status : 0 })
+        resolve({ ...answerIn(chunks), status: fault === undefined ? status : 0 })
       }
       const query = new URLSearchParams(word === undefined ? {} : { [word]: '1' })
       const request = { method: 'GET', path: PEER_PATH, query, headers: {}, body: NO_BYTES, caller: NOBODY }
@@ -178,5 +178,5 @@ export class PeerLinks {
 /** Caller of the replica's own requests. */
 const NOBODY = { principal: '', scopes: undefined, endsMs: Number.POSITIVE_INFINITY }
 
-const messageOf = (chunks: readonly Buffer[]): PeerClaims =>
+const answerIn = (chunks: readonly Buffer[]): PeerAnswer =>
   Buffer.concat(chunks).toString() === 'down' ? { engine: 'down' } : { engine: 'up' }
