@@ -40,14 +40,15 @@ const withoutLongSections = (text: string, sections: readonly Section[]): string
 
 /**
  * Folds runs of sections that no change touches, except the comments below a run. `holder` makes a section of
- * one line with a unique name.
+ * one line with a unique name. `paths` lead to the changes.
  */
 export const foldSections = (
   text: string,
   sections: readonly Section[],
-  names: readonly (string | undefined)[],
   holder: (name: string) => string,
+  paths: readonly (readonly string[])[],
 ): FoldedText => {
+  const names = paths.map(([name]) => name)
   const mark = randomUUID()
   const folds: Fold[] = []
   let start: number | undefined

@@ -1,7 +1,7 @@
 import { parse, TomlError } from 'smol-toml'
 import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
-import { type FoldedText, LARGE } from './fold.js'
+import { LARGE } from './fold.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 import { foldSections, partialValue } from './sections.js'
 
@@ -17,14 +17,11 @@ export const parseToml: ParseText = text => {
     close: start + text.slice(start, end).trimEnd().length,
     end: next,
   }))
-  const fold = (paths: readonly (readonly string[])[]): FoldedText =>
-    foldSections(
-      text,
-      sections,
-      paths.map(([name]) => name),
-      name => `[${name}]`,
-    )
-  return { value: partialValue(parseAll, text, sections), splices: change => splicesIn(text, change), fold }
+  return {
+    value: partialValue(parseAll, text, sections),
+    splices: change => splicesIn(text, change),
+    fold: paths => foldSections(text, sections, name => `[${name}]`, paths),
+  }
 }
 
 const parseAll: ParseText = text => {

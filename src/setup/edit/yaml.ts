@@ -12,7 +12,7 @@ import {
   type YAMLSeq,
 } from 'yaml'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
-import { type FoldedText, LARGE } from './fold.js'
+import { LARGE } from './fold.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
 import { foldSections, partialValue, type Section } from './sections.js'
 
@@ -23,17 +23,13 @@ import { foldSections, partialValue, type Section } from './sections.js'
 export const parseYaml: ParseText = text => {
   const sections = text.length > LARGE ? sectionsIn(text) : undefined
   if (sections === undefined) return parseAll(text)
-  const fold = (paths: readonly (readonly string[])[]): FoldedText =>
-    foldSections(
-      text,
-      sections,
-      paths.map(([name]) => name),
-      name => `${name}: 0`,
-    )
   let all: ReturnType<ParseText> | undefined
   const whole = (): ReturnType<ParseText> => (all ??= parseAll(text))
-  const value = partialValue(parseAll, text, sections)
-  return { value, splices: change => whole().splices(change), fold }
+  return {
+    value: partialValue(parseAll, text, sections),
+    splices: change => whole().splices(change),
+    fold: paths => foldSections(text, sections, name => `${name}: 0`, paths),
+  }
 }
 
 const parseAll: ParseText = text => {

@@ -138,7 +138,7 @@ const inWords = (name: string, text: string, take: Take): string => {
   return [
     (part: string) => inJson(part, take),
     (part: string) => replaceKeys(part, keep),
-    (part: string) => replaceNamed(part, (message, value) => take(variableName(message), value)),
+    (part: string) => replaceNamed(part, (name, value) => take(variableName(name), value)),
     (part: string) => part.replace(KEY, keep),
   ].reduce(inLiterals, text)
 }

@@ -151,13 +151,13 @@ export const taskXml = (program: ServiceProgram): string => {
 
 /** Parses the command line from any service file written here; undefined for another program's file. */
 export const commandIn = (text: string): readonly string[] | undefined => {
-  const words = unitText(text) ?? plistText(text) ?? taskText(text) ?? []
+  const words = unitArguments(text) ?? plistArguments(text) ?? taskArguments(text) ?? []
   return words.includes('serve') && words.includes('--service') ? words : undefined
 }
 
 const SIGNS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
-const unitText = (text: string): readonly string[] | undefined => {
+const unitArguments = (text: string): readonly string[] | undefined => {
   const line = /^ExecStart=(?:\/usr\/bin\/env )?(.*)$/m.exec(text)?.[1]
   const words = line?.match(/"(?:[^"\\]|\\.)*"|[^\s"]+/g)
   return words?.map((word, index) => {
@@ -170,17 +170,17 @@ const unitText = (text: string): readonly string[] | undefined => {
   })
 }
 
-const plistText = (text: string): readonly string[] | undefined => {
+const plistArguments = (text: string): readonly string[] | undefined => {
   const list = /<key>ProgramArguments<\/key><array>(.*?)<\/array>/s.exec(text)?.[1]
   return list === undefined
     ? undefined
     : [...list.matchAll(/<string>(.*?)<\/string>/gs)].map(([, word = '']) => fromXml(word))
 }
 
-const taskText = (text: string): readonly string[] | undefined => {
-  const [, program, message] = /<Command>(.*?)<\/Command>\s*<Arguments>(.*?)<\/Arguments>/s.exec(text) ?? []
-  if (program === undefined || message === undefined) return undefined
-  const found = fromXml(message).match(/"[^"]*"|\S+/g) ?? []
+const taskArguments = (text: string): readonly string[] | undefined => {
+  const [, program, line] = /<Command>(.*?)<\/Command>\s*<Arguments>(.*?)<\/Arguments>/s.exec(text) ?? []
+  if (program === undefined || line === undefined) return undefined
+  const found = fromXml(line).match(/"[^"]*"|\S+/g) ?? []
   return [fromXml(program), ...found.map(word => word.replaceAll('"', ''))]
 }
 
