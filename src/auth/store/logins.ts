@@ -130,7 +130,7 @@ export class Logins {
   /** Shares the logins with all replicas. */
   async share(broadcasts: Broadcasts): Promise<void> {
     const [{ SharedLogins }, own] = await Promise.all([sharedLogins(), this.store()])
-    this.#shared = new SharedLogins({ broadcasts: broadcasts, own, log: this.#options.log })
+    this.#shared = new SharedLogins({ broadcasts, own, log: this.#options.log })
     own.share(this.#shared)
   }
 

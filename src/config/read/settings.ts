@@ -95,7 +95,7 @@ const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadC
     items,
     report,
   )
-  // A section without a required member is left out as a whole. All other sections stay.
+  // If a section lacks a required member without the invalid one, leave out the whole section.
   let rest: ReturnType<typeof validateSettings> = result
   for (let up = 0; rest.is === 'misfit'; up += 1) {
     for (const { path } of rest.misfits) drop(values, path.slice(0, Math.max(1, path.length - up)))

@@ -186,7 +186,7 @@ export const settings = z.object({
     .optional()
     .meta({
       description:
-        'Where to write a line about each call, session, question, refused request and reload: `off`, `stderr`, or the path of a file that only its user can read. See docs/security.md#what-is-logged.',
+        'The destination of the audit log: `off`, `stderr`, or the path of a file that only its user can read. The log has a line for each call, session, question, refused request and reload. See docs/security.md#what-is-logged.',
       default: 'off',
     })
     .meta({ reload: 'restart' }),
@@ -199,7 +199,7 @@ export const settings = z.object({
     .meta({ as: 'audit', reload: 'restart' }),
   credentialStore: plain(z.enum(['file', 'keychain'], { error: 'Write "file" or "keychain".' }), {
     description:
-      'Where logins at servers are kept: in files of the state folder (`file`), or in the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy.',
+      'The store of logins at servers: files in the state folder (`file`), or the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy.',
     default: 'file',
     reload: 'restart',
   }),

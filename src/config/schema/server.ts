@@ -126,7 +126,7 @@ const own = {
     })
     .optional()
     .describe(
-      'The clients that share one connection: all clients of a user (`principal`, the default for `command`), all clients of a user in one folder (`workspace`), none (`session`, the default for `url`), or all clients (`all`). See docs/configuration.md#sharing.',
+      'The clients that share one connection. `principal`: all clients of a user (the default for `command`). `workspace`: all clients of a user in one folder. `session`: one client session (the default for `url`). `all`: all clients. See docs/configuration.md#sharing.',
     )
     .meta({ reload: 'replaced' }),
   start: plain(z.enum(['lazy', 'eager'], { error: 'Write "lazy" or "eager".' }), {

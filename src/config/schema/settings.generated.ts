@@ -9,7 +9,7 @@ export interface PlainSettings {
     readonly startupWaitMs: number
     /** Maximum time for calls in flight when the proxy stops, a client closes its half of stdio or a socket, or a server is removed. */
     readonly drainMs: number
-    /** Where logins at servers are kept: in files of the state folder (`file`), or in the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy. */
+    /** The store of logins at servers: files in the state folder (`file`), or the keychain of the user (`keychain`). The keychain needs the npm package `@napi-rs/keyring` next to the proxy. */
     readonly credentialStore: "file" | "keychain"
     /** Keep the capabilities and lists of servers on disk, so that `serve`, `stdio` and `bridge` can list them without starting them; see docs/configuration.md#known-servers. */
     readonly knownServers: boolean
