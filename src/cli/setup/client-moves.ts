@@ -30,7 +30,7 @@ export interface TakeOver {
 export type StartVerdict = (as: string, isNew: boolean) => string | typeof UNCHOSEN | undefined
 
 /** The verdict on a server that the user did not choose. */
-export const UNCHOSEN = { why: 'it was not chosen' } as const
+export const UNCHOSEN = { why: 'it was not chosen', isUnchosen: true } as const
 
 /** Planned moves of one client's servers. */
 export interface ClientMoves {
@@ -52,7 +52,7 @@ export const movesIn = (
   for (const each of candidates(place.file)) {
     const { as } = each
     const why = each.why ?? (as === undefined ? 'it was left out' : verdict(as, each.isNew))
-    if (typeof why === 'object') stays.push({ ...each, ...why, isUnchosen: true })
+    if (typeof why === 'object') stays.push({ ...each, ...why })
     else if (why !== undefined) stays.push({ ...each, why })
     else if (as !== undefined) moved.push({ ...each, as })
   }

@@ -1,8 +1,7 @@
 import { platform } from 'node:process'
 import type { ProxyConfig, ServerConfig } from '../../config/types.js'
 import { cause, type Explained, explain } from '../../diagnostics/explain.js'
-import { missingProgram } from '../../doctor/checks/servers.js'
-import { errorLines } from '../../kernel/error-lines.js'
+import { failureText, missingProgram } from '../../doctor/checks/servers.js'
 import { Fault } from '../../kernel/faults.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
@@ -11,6 +10,7 @@ import { count, oneLineText, printToStderr } from '../shared/output/output.js'
 import { mark } from '../shared/output/terminal.js'
 import { wrappedText } from '../shared/output/wrap.js'
 import { CliError, EXIT } from '../shared/verb.js'
+import { type StartVerdict, UNCHOSEN } from './client-moves.js'
 
 /** The result of a server's first start. */
 export interface Started {
@@ -95,9 +95,9 @@ const maskedLine = (text: string): string => oneLineText(mask(text))
  * seen to run, or wait only for a folder.
  */
 export const verdictOn =
-  (started: readonly Started[]): ((name: string, isNew: boolean) => string | undefined) =>
+  (started: readonly Started[]): StartVerdict =>
   (name, isNew) => {
-    if (isNew) return 'it was not chosen'
+    if (isNew) return UNCHOSEN
     const found = started.find(each => each.name === name)
     return found === undefined ? 'it was not started' : found.why
   }
@@ -106,15 +106,12 @@ export const verdictOn =
 export const problemText = ({ id, message, why, fix }: Explained): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
-const LAST_LINES = 5
-
-/** Returns the problems of a server that was started once; texts may contain secrets. */
+/** Returns the problem of a server that was started once; its texts may contain secrets. */
 export const troubleOf = (
-  { name: server, doctor, transport, why: reason = 'no answer in time', stderr = [] }: ServerStatus,
+  { name: server, doctor, transport, why: reason, stderr: stderrTail = [] }: ServerStatus,
   config?: ServerConfig,
 ): Explained => {
-  const said = errorLines(stderr, LAST_LINES)
-  const why = said.length === 0 ? reason : `${reason}; it last wrote: ${said.join(' | ')}`
+  const why = failureText({ why: reason, stderrTail })
   if (doctor === 'D036') return explain(cause('D036', { server }, server))
   if (config?.transport.kind === 'stdio' && doctor === 'D030') {
     const { command } = config.transport

@@ -1,5 +1,4 @@
 import { errorLines } from '../../kernel/error-lines.js'
-import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type CheckCode, type Finding, finding, findingOf } from '../finding.js'
 
@@ -74,8 +73,12 @@ const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
 const isRefused = ({ state, address }: Probe): boolean =>
   LOGINS.has(state) || address?.status === 401 || address?.status === 403
 
-const wordsOf = ({ why = 'no answer in time', stderrTail }: Probe): string => {
-  const lines = errorLines(stderrTail, LAST_LINES).map(line => plainLine(line).trim())
+/** Returns the reason why a server did not start, with its last lines on stderr. */
+export const failureText = ({
+  why = 'no answer in time',
+  stderrTail,
+}: Pick<Probe, 'why' | 'stderrTail'>): string => {
+  const lines = errorLines(stderrTail, LAST_LINES)
   return lines.length === 0 ? why : `${why}; it last wrote: ${lines.join(' | ')}`
 }
 
@@ -88,7 +91,9 @@ export const lookAtStarts = (
   const missing = new Set(known.map(({ subject }) => subject))
   return probes
     .filter(probe => probe.state === 'failed' && !isRemote(probe) && !missing.has(probe.server))
-    .map(probe => finding('D031', { server: probe.server, why: wordsOf(probe) }, { subject: probe.server }))
+    .map(probe =>
+      finding('D031', { server: probe.server, why: failureText(probe) }, { subject: probe.server }),
+    )
 }
 
 export const lookAtTimes = (probes: readonly Probe[]): readonly Finding[] =>

@@ -158,6 +158,15 @@ t.test('init takes what it is told to, and begins with nothing where there is no
   })
 })
 
+t.test('init lists servers of clients that --from leaves out as not chosen', async t => {
+  const { read } = homeOf(t)
+  const { code, err } = await runHere(t, 'init', '--yes', '--from', 'claude-code', '--install', 'cursor')
+  t.equal(code, 0)
+  t.match(err, /^ {2}not chosen: other \(Cursor\)$/m)
+  t.notMatch(err, /other (?:in|stays in) Cursor|run mcp-proxy init again/)
+  t.match(read('.cursor/mcp.json'), '"other"')
+})
+
 t.test('a client whose file cannot be edited keeps no others from the proxy', async t => {
   const { home, read } = homeOf(t)
   setEnv(t, { CODEX_HOME: '' })
