@@ -2,11 +2,9 @@ import type { ClientConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { rulesOf, shownInAnyCase } from '../../search/expose-rules.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
-import { type ImportedEntry, normalise } from '../../setup/import/normalise.js'
 import type { ClientEntry, ClientFacts, ClientFile, ConfigFacts, Probe } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
-
-const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
+import { enabledEntries } from './configuration.js'
 
 const oursIn = ({ entries }: ClientFile) => entries.filter(({ isOurs }) => isOurs)
 const isServed = ({ files }: ClientFacts): boolean => files.some(file => oursIn(file).length > 0)
@@ -28,16 +26,12 @@ const entryFinding = ({ id, label }: ClientFacts, file: ClientFile): Finding | u
   return project === undefined ? finding('D050.absent', facts, fixable) : undefined
 }
 
-export const lookAtRepeated = (
-  clients: readonly ClientFacts[],
-  { entries, envFile }: ConfigFacts,
-): readonly Finding[] => {
-  const resolved = (entry: ImportedEntry): ImportedEntry => resolvedEntry(entry, envFile.values)
-  const behind = [...entries.values()].flatMap(raw =>
-    raw['disabled'] === true || raw['enabled'] === false ? [] : [resolved(normalise(raw, DIALECT).entry)],
-  )
-  const isBehind = ({ identity, entry }: ClientEntry): boolean =>
-    behind.some(each => identityOf(each) === identity && settingsOf(each) === settingsOf(resolved(entry)))
+export const lookAtRepeated = (clients: readonly ClientFacts[], config: ConfigFacts): readonly Finding[] => {
+  const behind = enabledEntries(config)
+  const isBehind = ({ identity, entry }: ClientEntry): boolean => {
+    const settings = settingsOf(resolvedEntry(entry, config.envFile.values))
+    return behind.some(([, each]) => identityOf(each) === identity && settingsOf(each) === settings)
+  }
   return clients.filter(isServed).flatMap(({ id, label: client, files }) =>
     files.flatMap(file =>
       file.entries

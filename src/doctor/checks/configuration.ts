@@ -10,6 +10,17 @@ import { type Finding, finding } from '../finding.js'
 const OTHERS = 0o077
 const DIALECT = { timeoutUnit: 'ms', hasShellVariables: false } as const
 
+/** Returns the enabled entries of the configuration, normalized and with the values of the secrets file. */
+export const enabledEntries = ({
+  entries,
+  envFile,
+}: ConfigFacts): readonly (readonly [name: string, entry: ImportedEntry])[] =>
+  [...entries].flatMap(([name, raw]) =>
+    raw['disabled'] === true || raw['enabled'] === false
+      ? []
+      : [[name, resolvedEntry(normalise(raw, DIALECT).entry, envFile.values)]],
+  )
+
 export const lookAtFile = ({ file, why, isMissing }: FileFacts): readonly Finding[] =>
   why === undefined
     ? []
@@ -86,11 +97,9 @@ export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
   return [finding('D015', { keys: keys.join(', ') }, { autoFix: { is: 'restart' } })]
 }
 
-export const lookAtTwins = ({ entries, envFile }: ConfigFacts): readonly Finding[] => {
+export const lookAtTwins = (facts: ConfigFacts): readonly Finding[] => {
   const known = new Map<string, string>()
-  return [...entries].flatMap(([other, raw]) => {
-    if (raw['disabled'] === true || raw['enabled'] === false) return []
-    const entry = resolvedEntry(normalise(raw, DIALECT).entry, envFile.values)
+  return enabledEntries(facts).flatMap(([other, entry]) => {
     const bare = { ...entry, env: null, headers: null }
     const [whole, alike] = [entry, bare].map(each => `${identityOf(each)} ${settingsOf(each)}`)
     const same = known.get(`whole ${whole}`)
