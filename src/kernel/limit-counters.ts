@@ -7,6 +7,9 @@ import { type Logger, silentLogger } from './logger.js'
 /** The memory pressure, from none (0) to so high that no new work is accepted (4). */
 export type Pressure = 0 | 1 | 2 | 3 | 4
 
+/** The level at which health checks report `degraded`. */
+export const DEGRADED: Pressure = 2
+
 /** The number of times a bound was reached, and the milliseconds since the last. */
 export interface Hits {
   readonly hits: number

@@ -11,7 +11,7 @@ import { PageLogins, type PageLoginsContext } from '../../control/api/page-login
 import type { PageSessions } from '../../control/api/page-sessions.js'
 import { API_BASE, answerPort } from '../../control/api/port.js'
 import type { Caller } from '../../kernel/caller.js'
-import type { Pressure } from '../../kernel/limit-counters.js'
+import { DEGRADED, type Pressure } from '../../kernel/limit-counters.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
@@ -41,8 +41,7 @@ export interface PagesContext extends PageLoginsContext {
   readonly views: Pick<Views, 'names'>
 }
 
-/** Pressure levels at which health is degraded, and at which the proxy is not ready. */
-const DEGRADED: Pressure = 2
+/** The level of memory pressure at which the proxy is not ready. */
 const UNREADY: Pressure = 4
 
 /** Serves the health and status pages next to the MCP endpoints. */

@@ -1,5 +1,6 @@
 import type { Problem } from '../../config/types.js'
 import { type Cause, cause, type Explained, explain } from '../../diagnostics/explain.js'
+import { DEGRADED } from '../../kernel/limit-counters.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 
@@ -53,9 +54,6 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
       : []),
   ]
 }
-
-/** The level of memory pressure at which the health check reports degraded. */
-const DEGRADED = 2
 
 /** Returns a problem of the configuration file with its place. */
 const fileTrouble = ({ severity, file, line, column, key, message, fix: advice }: Problem): Trouble => {
