@@ -1,4 +1,5 @@
 import type { LoginStatus } from '../../auth/store/login-status.js'
+import { cause, explain } from '../../diagnostics/explain.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { readConfiguration } from '../shared/configuration.js'
 import { print, printText, spanText } from '../shared/output/output.js'
@@ -47,7 +48,8 @@ const rowOf = (status: LoginStatus): string[] => {
     state,
     scopes?.join(' ') ?? NOTHING,
     leftMs === undefined ? NOTHING : leftMs === 0 ? 'now' : `in ${spanText(leftMs)}`,
-    (needsPerson && isByCommand(owner) ? `run: mcp-proxy auth login ${server}` : renewal) + remark,
+    (needsPerson && isByCommand(owner) ? `run: ${explain(cause('D036', { server }, server)).fix}` : renewal) +
+      remark,
   ]
 }
 

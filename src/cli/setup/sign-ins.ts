@@ -1,3 +1,4 @@
+import { cause, explain } from '../../diagnostics/explain.js'
 import { askUser, confirm } from '../shared/output/ask.js'
 import { printToStderr } from '../shared/output/output.js'
 import { CliError } from '../shared/verb.js'
@@ -29,7 +30,8 @@ const signedIn = async (name: string, config: string | undefined): Promise<boole
     return true
   } catch (thrown) {
     if (!(thrown instanceof Error) || (thrown instanceof CliError && thrown.code > 128)) throw thrown
-    printToStderr(`${name}: ${thrown.message}; fix: mcp-proxy auth login ${name}`)
+    const { fix } = explain(cause('D036', { server: name }, name))
+    printToStderr(`${name}: ${thrown.message}; fix: ${fix}`)
     return false
   }
 }
