@@ -99,7 +99,7 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
     import('./sources.js'),
   ])
   const { config, server, offline: isOffline = false } = args
-  const layout = async (starts: readonly string[]): Promise<Looked> => {
+  const examineAt = async (starts: readonly string[]): Promise<Examination> => {
     let copies: readonly string[] = []
     const onCopies = (names: readonly string[]): void => {
       copies = names
@@ -110,7 +110,7 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
     return { gather, all, copies }
   }
   const timer = setTimeout(printProgress, QUIET_MS)
-  const first = await layout(only).finally(() => clearTimeout(timer))
+  const first = await examineAt(only).finally(() => clearTimeout(timer))
   if (args.fix !== true) return await report(args, first)
   if (args.json !== true) await report(args, first)
   const { fixAll } = await import('./fix.js')
@@ -119,12 +119,12 @@ const diagnose = async (args: Args, { only, timeoutMs }: Wish): Promise<number> 
   const isJson = args.json === true
   const fixed = await fixAll(first.all, { config, file, isAsking, isJson, gather: first.gather })
   if (fixed.length === 0) return args.json === true ? await report(args, first) : await codeOf(args, first)
-  const again = await layout(fixed)
+  const again = await examineAt(fixed)
   const all = first.all.map(each => again.all.find(({ id }) => id === each.id) ?? each)
   return await report(args, { ...again, all })
 }
 
-interface Looked {
+interface Examination {
   readonly gather: Gather
   readonly all: readonly Examined[]
   /** Servers whose copies were started. */
@@ -145,10 +145,10 @@ const checkServer = async (server: string | undefined, gather: Gather): Promise<
 }
 
 /** Prints the report and resolves with the exit code. */
-const report = async (args: Args, examined: Looked): Promise<number> => {
+const report = async (args: Args, examination: Examination): Promise<number> => {
   const { countsOf, documentOf, worstFirst } = await import('../../doctor/examine.js')
-  const code = await codeOf(args, examined)
-  const { gather, all, copies } = examined
+  const code = await codeOf(args, examination)
+  const { gather, all, copies } = examination
   if (args.json === true) {
     const { maskJson } = await import('../../kernel/secrets/mask.js')
     print(maskJson(JSON.stringify(documentOf(all, code === EXIT.ok, copies), null, 2)))
@@ -161,7 +161,7 @@ const report = async (args: Args, examined: Looked): Promise<number> => {
   return code
 }
 
-const codeOf = async ({ strict }: Args, { all, gather }: Looked): Promise<number> => {
+const codeOf = async ({ strict }: Args, { all, gather }: Examination): Promise<number> => {
   const { countsOf } = await import('../../doctor/examine.js')
   const isExamined = all.some(({ id }) => id === 'D010' || id === 'D011')
   if (isExamined && (await gather('config'))?.loaded.config === undefined) return EXIT.configuration

@@ -47,7 +47,7 @@ export const serve = defineVerb({
     if (taken === 'taken' && !isReplica) return EXIT.ok
     const claim = taken === 'taken' ? undefined : taken
     try {
-      return await serveAt(file, args, { claim: claim, ...(loaded ?? (await load(args))) })
+      return await serveAt(file, args, { claim, ...(loaded ?? (await load(args))) })
     } finally {
       claim?.lock.release()
     }
@@ -93,7 +93,7 @@ const serveAt = async (
       level: args.logLevel ?? config.logLevel,
       verb: 'serve',
       source: { file, loaded, isLevelFixed: args.logLevel !== undefined },
-      claim: claim,
+      claim,
       environment,
     },
     { name: 'mcp-proxy', more },

@@ -62,13 +62,12 @@ export const importVerb = defineVerb({
     ['pbpaste | mcp-proxy import -', 'A piece of configuration that was copied from a page'],
   ],
   async run(args) {
-    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }, { projectsText: projectWords }] =
-      await Promise.all([
-        setupFiles(),
-        import('../../setup/own-file.js'),
-        import('../../setup/import/plan.js'),
-        import('../../setup/import/sources.js'),
-      ])
+    const [{ files }, { openOwnFile, writeOwnFile }, { planImport }, { projectsText }] = await Promise.all([
+      setupFiles(),
+      import('../../setup/own-file.js'),
+      import('../../setup/import/plan.js'),
+      import('../../setup/import/sources.js'),
+    ])
     const own = await openOwnFile(files, configTarget(args.config), setupMachine())
     const { sources, problems, projects } = await readSources(args)
     const isAsking =
@@ -83,7 +82,7 @@ export const importVerb = defineVerb({
         isAsking ? await askUser(`${name} for ${server}: `, true) : undefined,
     })
     for (const problem of problems) printToStderr(problem.message)
-    for (const each of projects) printToStderr(projectWords(each))
+    for (const each of projects) printToStderr(projectsText(each))
     show(args, own, plan)
     const changes = plan.servers.flatMap(({ name, as = name, entry }) =>
       entry === undefined ? [] : [{ at: [], name: as, value: entry }],

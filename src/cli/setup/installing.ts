@@ -35,7 +35,7 @@ export const openContext = async (
     { files, state },
     { openOwnFile },
     { Journals },
-    { stableNode: lastingNode },
+    { stableNode },
     { claudeProgram },
     { placeVariables },
   ] = await Promise.all([
@@ -49,7 +49,7 @@ export const openContext = async (
   const machine = setupMachine()
   const config = resolve(configTarget(flag))
   const ownFile = await openOwnFile(files, config, machine)
-  const node = await lastingNode(machine, process.execPath, realpath)
+  const node = await stableNode(machine, process.execPath, realpath)
   if (!node.isStable) printToStderr(causeLine(cause('D052.node', { path: node.path })))
   const urls = [...ownFile.urls, ...(url === undefined ? [] : [url])]
   return {

@@ -16,12 +16,12 @@ const MOST = 10_000
 const SEARCHED = 400
 
 /** Returns the tools with all words in their names, server, title or description. @internal */
-export const searchIn = (tools: readonly ToolRow[]): ((message: string) => readonly ToolRow[]) => {
+export const searchIn = (tools: readonly ToolRow[]): ((query: string) => readonly ToolRow[]) => {
   const texts = tools.map(({ name, own, server, title = '', description = '' }) =>
     `${name} ${own} ${server} ${title} ${description.slice(0, SEARCHED)}`.toLowerCase(),
   )
-  return message => {
-    const wanted = message.toLowerCase().split(/\s+/).filter(Boolean)
+  return query => {
+    const wanted = query.toLowerCase().split(/\s+/).filter(Boolean)
     return wanted.length === 0
       ? tools
       : tools.filter((_, n) => wanted.every(word => texts[n]?.includes(word)))

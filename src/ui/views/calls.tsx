@@ -36,8 +36,8 @@ const COLUMNS: readonly Column<CallRow>[] = [
 ]
 
 /** Returns the calls whose visible text contains all words, newest first. @internal */
-export const callsWith = (calls: readonly CallRow[], message: string): readonly CallRow[] => {
-  const wanted = message.toLowerCase().split(/\s+/).filter(Boolean)
+export const callsWith = (calls: readonly CallRow[], query: string): readonly CallRow[] => {
+  const wanted = query.toLowerCase().split(/\s+/).filter(Boolean)
   const texts = ({ server, name, method, outcome, errorId, client, clientName }: CallRow): string =>
     [server, name, method, outcome, errorId, 'client', client, clientName].join(' ').toLowerCase()
   return calls.filter(call => wanted.every(word => texts(call).includes(word))).reverse()

@@ -36,8 +36,8 @@ const COLUMNS: readonly Column<Repeated<ErrorRow>>[] = [
 ]
 
 /** @internal */
-export const errorsWith = (errors: readonly ErrorRow[], text: string): readonly ErrorRow[] => {
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+export const errorsWith = (errors: readonly ErrorRow[], query: string): readonly ErrorRow[] => {
+  const wanted = query.toLowerCase().split(/\s+/).filter(Boolean)
   const textOf = ({ id, server = '', name = '', method = '', message, fault }: ErrorRow): string =>
     `${id} ${server} ${name} ${method} ${message} ${fault ?? ''}`.toLowerCase()
   return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
