@@ -3,10 +3,10 @@ import { table } from './markdown.mjs'
 
 const LEVELS = { error: 'error', warn: 'warning', note: 'note' }
 
-/** Shows the facts of a text: `{server}` instead of `{'server'}`. */
+/** Removes the quotes from placeholders: `{'server'}` becomes `{server}`. */
 const shown = text => text.replace(/\{'(\w+)'\}/g, '{$1}')
 
-/** Returns the texts of every numbered problem and of its cases, by number. */
+/** Returns a table of all numbered problems and their cases. */
 export const causeTable = ({ CAUSES, PROBLEM_IDS, familyOf, rowOf }) => {
   const rows = PROBLEM_IDS.flatMap(id =>
     Object.keys(CAUSES)
@@ -31,7 +31,7 @@ export const causeTable = ({ CAUSES, PROBLEM_IDS, familyOf, rowOf }) => {
   )
 }
 
-/** Braces and angle brackets would be read as HTML or templates in some renderers. */
+/** Escapes angle brackets, which some renderers read as HTML. */
 const text = cell => cell.replaceAll('<', '&lt;')
 
 const anchorOf = (id, about) =>

@@ -38,7 +38,7 @@ export const roomTable = async () => {
   return table(['Room', 'Purpose', 'Sub-rooms, lowest first', 'May import'], await Promise.all(rows))
 }
 
-/** Resolves to the floors of the house, highest first: a room is above all rooms that it may import. */
+/** Resolves to a table of levels, highest first: a room is above all rooms that it may import. */
 export const floorPlan = async () => {
   const layers = await readLayers()
   const rooms = Object.keys(layers).filter(isRoom)

@@ -46,7 +46,7 @@ const linesOf = (thrown: unknown): Lines => {
   return { code: EXIT.failure, what, fix }
 }
 
-/** Returns the reason and the fix of an error that has none of its own. */
+/** Returns the default reason and fix for an exit code. */
 const defaultsOf = (code: number, words: readonly string[]): Explained | undefined => {
   if (code === EXIT.usage)
     return explain(cause('cli.usage', { what: '', command: ['mcp-proxy', ...words].join(' ') }))

@@ -10,8 +10,8 @@ import { SERVER_CAUSES } from './rows/servers.js'
 import { TOOL_CAUSES } from './rows/tools.js'
 
 /**
- * Every cause of a problem, once: its code, message, severity and fix. Codes with a number never change their
- * meaning and are not used again; docs/doctor.md explains each.
+ * All causes of problems: their codes, messages, severities and fixes. Numbers keep their meaning and are
+ * never reused; docs/doctor.md explains each.
  */
 export const CAUSES = {
   ...MACHINE_CAUSES,
@@ -37,7 +37,7 @@ const ROWS: Readonly<Record<string, CauseRow>> = CAUSES
 /** Returns the part of a code before the dot. */
 export const familyOf = (code: string): string => code.split('.', 1)[0] ?? code
 
-/** Returns the texts of a code, completed from those of its family. */
+/** Returns the texts of a code, including the texts that it inherits from its family. */
 export const rowOf = (code: CauseCode): CauseRow => ({ ...ROWS[familyOf(code)], ...ROWS[code] })
 
 const NUMBER = /^D\d+$/

@@ -50,7 +50,7 @@ export interface Explained {
   /** The problem as one sentence, without a full stop. */
   readonly message: string
   readonly why: string | undefined
-  /** A command to paste, if one exists; empty if there is nothing to fix. */
+  /** A command to paste if possible. Empty if there is nothing to fix. */
   readonly fix: string
   /** The command that fixes or explains it, if the fix is a sentence. */
   readonly command: string | undefined

@@ -3,7 +3,7 @@ export type Level = 'note' | 'warn' | 'error'
 
 /**
  * The texts of one cause. `{names}` are filled in from its facts; `{'name'}` is also quoted for a shell if
- * necessary. A case such as `D006.full` has only the texts that differ from those of `D006`.
+ * necessary. A case such as `D006.full` overrides texts of `D006` and inherits the others.
  */
 export interface CauseRow {
   /** The subject of the check: its heading in docs/doctor.md. */

@@ -13,20 +13,20 @@ import { suggestedByProblems, suggestedByPrograms } from '../support/suggestions
 const MANAGER = fileURLToPath(new URL('../fixtures/service-manager.mjs', import.meta.url))
 
 interface Row {
-  /** What the user types, if placeholders or words of the sentence differ. */
+  /** The words to type, if they differ because of placeholders or the rest of the sentence. */
   readonly as?: string
   /** The documented exit code, 0 unless given. */
   readonly code?: number
-  /** Commands that come first, for what the advice assumes. */
+  /** Commands that create the state that the advice assumes. */
   readonly after?: readonly string[]
-  /** Whether it serves until it is stopped. */
+  /** True if it serves until it is stopped. */
   readonly isServing?: true
   readonly shows?: RegExp
 }
 
 const STARTED = ['daemon start --keep']
 
-/** How each suggested command is run: the problems have happened that it is suggested for. */
+/** The suggested commands, each with the state in which it is suggested. */
 const ROWS: Readonly<Record<string, Row>> = {
   init: { shows: /1 entry/ },
   'init --yes': { shows: /1 entry/ },
@@ -91,7 +91,7 @@ interface World {
   readonly file: string
 }
 
-/** A home with a client, servers, a browser that no user sees, and a service manager that starts nothing. */
+/** Creates a home with a client, servers, an invisible browser, and a service manager that starts nothing. */
 const createWorld = (t: Test, guarded: string): World => {
   const home = mkdtempSync(join(tmpdir(), 'mcp-w-'))
   t.teardown(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }))

@@ -37,7 +37,7 @@ const EQUALS: ReadonlySet<ts.SyntaxKind> = new Set([
   ts.SyntaxKind.ExclamationEqualsEqualsToken,
 ])
 
-/** The words of a text or of a regular expression; a class, a group or a sign is none. */
+/** Returns the words of a text or regular expression, without character classes and metacharacters. */
 const wordsIn = (pattern: string): readonly string[] =>
   pattern
     .replace(/\\[a-z]|\[[^\]]*\]|\(\?[:=!<]*|[()^$|?*+.{}\\]/gi, '\0')
@@ -110,7 +110,7 @@ const nameOf = (node: ts.Node): string => {
 }
 
 interface Comparison {
-  /** What is searched or compared. */
+  /** The value that is searched or compared. */
   readonly operand: ts.Node
   readonly pattern: ts.Node
   readonly isSearch: boolean

@@ -30,7 +30,7 @@ export const suggestedByProblems = (): ReadonlySet<string> =>
 
 const SUGGESTED =
   /(?:fix|undo|Next|first|again|with:|to add \w+|after an update)[^\n]{0,40}?`?(?<!\w)mcp-proxy [a-z]+[^\n`'"]*/g
-const ON_PAGE = /(?:text="|command: '|why\.startsWith[^\n]*)mcp-proxy [^\n]*/g
+const ON_PAGE = /(?:text="|command: ')mcp-proxy [^\n]*/g
 
 /** Returns the commands that verbs and the page suggest. */
 export const suggestedByPrograms = (): ReadonlySet<string> => {

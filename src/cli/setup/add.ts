@@ -3,6 +3,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { readTransportAddress } from '../../config/read/transport.js'
 import type { ProxyConfig } from '../../config/types.js'
+import { rowOf } from '../../diagnostics/causes.js'
 import { cause } from '../../diagnostics/explain.js'
 import type { Described } from '../../setup/add/server-json.js'
 import { dependsOnFolder } from '../../setup/import/folder.js'
@@ -271,17 +272,16 @@ const checked = async (
   throw await notStarted(status, config)
 }
 
-/** Causes of a server that is not configured yet: it has no log and cannot be signed in to. */
+/** Cases for a server that is not in the configuration: `daemon logs` and `auth login` do not know it. */
 const AS_NEW: Readonly<Partial<Record<string, 'D031.new' | 'D036.new'>>> = {
   D031: 'D031.new',
   D036: 'D036.new',
 }
 
 const notStarted = async (status: ServerStatus, { servers }: ProxyConfig): Promise<CliError> => {
-  const [{ troubleOf }, { mask }, { rowOf }] = await Promise.all([
+  const [{ troubleOf }, { mask }] = await Promise.all([
     import('./first-start.js'),
     import('../../kernel/secrets/mask.js'),
-    import('../../diagnostics/causes.js'),
   ])
   const { code, id, message, why, fix } = troubleOf(status, servers[0])
   const what = mask(`${id}: ${message}${why === undefined ? '' : `: ${oneLineText(why)}`}`)

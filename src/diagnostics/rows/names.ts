@@ -1,6 +1,6 @@
 import type { CauseRows } from '../row.js'
 
-/** What `why` finds out about a tool, prompt or URI. The part before the dot is its verdict. */
+/** The answers of `why` about a tool, prompt or URI. The part of a code before the dot is the verdict. */
 export const NAME_CAUSES = {
   'hidden.allow': {
     says: 'tools.allow does not include it',
@@ -62,7 +62,7 @@ export const NAME_CAUSES = {
   remark: { says: '{client} (view {view}) finds it by find_tools, unless it is pinned: {reason}' },
 } as const satisfies CauseRows
 
-/** The state of a server, as far as it has no number. */
+/** States of servers and of the proxy without a number. */
 export const STATE_CAUSES = {
   'disabled.here': {
     label: 'disabled',
