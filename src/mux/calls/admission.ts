@@ -1,6 +1,5 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
-import type { Holding } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
@@ -18,11 +17,9 @@ export class Admission {
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   readonly #meter: CallMeter | undefined
-  readonly #inside = new Set<CallRecord>()
-  /** The reserved bytes of calls with large params. */
-  readonly #holdings = new Map<CallRecord, Holding>()
   readonly #isEmpty = new Deferred<void>()
   #isShut = false
+  #inside = 0
 
   constructor(clock: Clock, bounds = new LimitCounters(), meter?: CallMeter) {
     this.#clock = clock
@@ -43,7 +40,7 @@ export class Admission {
   }
 
   get inside(): number {
-    return this.#inside.size
+    return this.#inside
   }
 
   /**
@@ -64,8 +61,8 @@ export class Admission {
     const holding = this.#bounds.inbound.reserve(record.params?.length ?? 0)
     if (holding === undefined)
       return failed(this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight'))
-    if (holding.bytes > 0) this.#holdings.set(record, holding)
-    if (record.method !== ENDLESS) this.#inside.add(record)
+    record.holding = holding
+    if (record.method !== ENDLESS) this.#inside += 1
     return NEXT
   }
 
@@ -85,11 +82,10 @@ export class Admission {
   }
 
   readonly #over = (record: CallRecord): CallVerdict => {
-    this.#inside.delete(record)
-    if (this.#holdings.size > 0) {
-      this.#holdings.get(record)?.set(0)
-      this.#holdings.delete(record)
-    }
+    // Undefined for a rejected call.
+    if (record.holding === undefined) return NEXT
+    record.holding.set(0)
+    if (record.method !== ENDLESS) this.#inside -= 1
     if (this.#isShut && this.inside === 0) this.#isEmpty.resolve()
     return NEXT
   }

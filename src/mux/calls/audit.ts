@@ -44,26 +44,11 @@ export class Audit implements ClientObserver {
 
   /** Records finished calls. */
   get interceptors(): readonly Interceptor[] {
-    const began = new WeakMap<CallRecord, Date>()
-    return [
-      {
-        name: 'audit',
-        stage: 'request',
-        run: record => {
-          began.set(record, this.#options.now())
-          return NEXT
-        },
-      },
-      {
-        name: 'audit',
-        stage: 'settled',
-        run: (record, outcome) => {
-          const time = began.get(record)
-          if (time !== undefined) this.#called(record, time, outcome)
-          return NEXT
-        },
-      },
-    ]
+    const run: Interceptor['run'] = (record, outcome) => {
+      this.#called(record, outcome)
+      return NEXT
+    }
+    return [{ name: 'audit', stage: 'settled', run }]
   }
 
   /** Records the begin of a session. */
@@ -100,8 +85,10 @@ export class Audit implements ClientObserver {
       })
   }
 
-  #called(call: CallRecord, time: Date, outcome: Outcome | undefined): void {
+  #called(call: CallRecord, outcome: Outcome | undefined): void {
     const name = askedName(call)
+    const now = this.#options.now().getTime()
+    const time = new Date(now - (this.#options.clock.nowMs() - call.beganMs))
     const line = this.#line('call', time, {
       ...whoIs(call.client),
       ...introduced(call.client),

@@ -1,4 +1,5 @@
 import type { Owned } from '../../catalog/owners.js'
+import type { Holding } from '../../kernel/byte-account.js'
 import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
@@ -102,6 +103,8 @@ export class CallRecord implements ClientSide {
   /** The number of the call, from 1, for logs; and its index among those in flight. */
   number: number | undefined
   slot: number | undefined
+  /** The reserved bytes of the params, once the call is admitted. */
+  holding: Holding | undefined
   /** Undefined if the call is not traced. */
   trace: CallTrace | undefined
   /** The answers that the client repeats its request with. */

@@ -17,11 +17,12 @@ const CLIENT: Partial<Client> = {
 
 const setUp = (withArguments = false, replica?: string) => {
   const clock = new FakeClock()
+  const startMs = clock.nowMs()
   const lines: string[] = []
   const audit = new Audit({
     write: line => lines.push(line),
     clock,
-    now: () => new Date(0),
+    now: () => new Date(clock.nowMs() - startMs),
     withArguments,
     replica,
   })
