@@ -7,7 +7,7 @@ import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { addressGroup, type PerMinute } from '../per-minute.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import type { ClientTries } from './client-tries.js'
-import { RETRY_S, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
+import { type ErrorAnswer, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
 import { addressOf } from './grant-events.js'
 import { CALLBACK_PATH, ENDPOINTS, SIGN_IN_PATH } from './metadata.js'
 import type { Consents } from './sign-in/consents.js'
@@ -76,7 +76,7 @@ export class AuthServerEndpoints {
       const isUnavailable = thrown instanceof Fault && thrown.code === 'unavailable'
       if (!isUnavailable) this.#options.log.error({ err: thrown }, 'an authorization request failed')
       if (response.headersSent) response.destroy()
-      else if (isUnavailable) sendUnavailable(request, response)
+      else if (isUnavailable) sendAnswer(request, response, UNAVAILABLE)
       else sendError(response, 500, 'server_error')
     })
   }
@@ -235,17 +235,16 @@ const repeatedIn = (params: URLSearchParams): readonly string[] => {
 /** Shows an error page instead of redirecting, because the redirect URI is ambiguous. */
 const sendRepeated = (request: IncomingMessage, response: ServerResponse, names: readonly string[]): void => {
   const message = `a parameter must not be repeated: ${sanitizeLine(names.slice(0, NAMES_SHOWN).join(', '), NAMES_LENGTH)}`
-  const answer = { error: 'invalid_request', message, status: 400 }
-  const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
-  response.writeHead(status, headers).end(text)
+  sendAnswer(request, response, { error: 'invalid_request', message, status: 400 })
 }
 
 const NAMES_SHOWN = 5
 const NAMES_LENGTH = 200
 
-const sendUnavailable = (request: IncomingMessage, response: ServerResponse): void => {
-  const { status, headers, text } = renderErrorAnswer(request.headers.accept, UNAVAILABLE)
-  response.writeHead(status, { ...headers, 'Retry-After': RETRY_S }).end(text)
+/** Sends an error as a page or JSON. */
+const sendAnswer = (request: IncomingMessage, response: ServerResponse, answer: ErrorAnswer): void => {
+  const { status, headers, text } = renderErrorAnswer(request.headers.accept, answer)
+  response.writeHead(status, headers).end(text)
 }
 
 /** Sends an error as JSON. */

@@ -11,26 +11,28 @@ export interface ErrorAnswer {
   readonly link?: string | undefined
 }
 
-/** The answer while other replicas cannot be asked, and the seconds after which to ask again. */
+/** The answer while other replicas cannot be asked. */
 export const UNAVAILABLE: ErrorAnswer = {
   error: 'temporarily_unavailable',
   message: 'the other replicas cannot be asked at the moment: try again soon',
   status: 503,
 }
-export const RETRY_S = '5'
+const RETRY_S = '5'
 
-/** Renders a page for people, or JSON for programs. */
+/** Renders a page for people, or JSON for programs; with `Retry-After` if the error is temporary. */
 export const renderErrorAnswer = (
   accept: string | undefined,
   { error, message, status, link }: ErrorAnswer,
 ): { readonly status: number; readonly headers: Record<string, string>; readonly text: string } => {
+  const retry: Record<string, string> = status === UNAVAILABLE.status ? { 'Retry-After': RETRY_S } : {}
   if (wantsPage(accept)) {
     const page: HtmlPage = errorPage({ error, description: message, status, link })
-    return { status, ...renderPage(page) }
+    const { headers, text } = renderPage(page)
+    return { status, headers: { ...headers, ...retry }, text }
   }
   return {
     status,
-    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...retry },
     text: JSON.stringify({ error, ...(message !== undefined && { error_description: message }) }),
   }
 }

@@ -8,7 +8,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { clientRules, type OidcProvider, refineClients, registrationRules } from './client-rules.js'
-import { type ErrorAnswer, RETRY_S, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
+import { type ErrorAnswer, renderErrorAnswer, UNAVAILABLE } from './error-answer.js'
 import { type GrantWatch, watchGrants } from './grant-events.js'
 import { resourceRules, type SignInContext, signInRules, tokenRules } from './grant-rules.js'
 import { AUTH_ALGORITHMS, ENDPOINTS } from './metadata.js'
@@ -91,7 +91,6 @@ const askToRetry = (provider: Provider, log: Logger): void => {
     if (!unavailable.has(ctx)) return
     ctx.response.remove('Location')
     answerError(ctx, UNAVAILABLE)
-    ctx.set('Retry-After', RETRY_S)
   })
 }
 
