@@ -14,7 +14,7 @@ export interface ConnectOptions
   readonly signedIn: (server: ServerOptions, link: string) => void
 }
 
-const departed = lateModule(() => import('./removed-users.js'))
+const removedUsers = lateModule(() => import('./removed-users.js'))
 
 /** The logins of users at servers. */
 export class Connect {
@@ -50,9 +50,8 @@ export class Connect {
     const { origin } = this.links
     const config = this.#options.config()
     if (origin === undefined || !config.servers.some(({ credentials }) => credentials !== 'shared')) return
-    void Promise.all([departed(), logins.store()]).then(
-      ([{ endLoginsOfRemovedUsers: endDepartedLogins }, store]) =>
-        endDepartedLogins({ config, origin, store, log }),
+    void Promise.all([removedUsers(), logins.store()]).then(
+      ([{ endLoginsOfRemovedUsers }, store]) => endLoginsOfRemovedUsers({ config, origin, store, log }),
       (thrown: unknown) => log.warn({ err: thrown }, 'cannot find logins of removed users'),
     )
   }
