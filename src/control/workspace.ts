@@ -170,5 +170,15 @@ const isWorkspace = async (folder: string): Promise<boolean> => {
     each => folder === each || folder.startsWith(`${each}${sep}`),
   )
   if (isSystem || folder === parse(folder).root) return false
-  return folder !== (await realFolder(homeFolder())) && folder !== (await realFolder(tmpdir()))
+  return folder !== (await ownFolder(homeFolder())) && folder !== (await ownFolder(tmpdir()))
+}
+
+/** The real paths of the home folder and the folder of temporary files. */
+const ownFolders = new Map<string, string>()
+
+const ownFolder = async (path: string): Promise<string> => {
+  const folder = ownFolders.get(path) ?? (await realFolder(path))
+  if (folder === undefined) return path
+  ownFolders.set(path, folder)
+  return folder
 }
