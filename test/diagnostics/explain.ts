@@ -75,6 +75,8 @@ t.test('values in commands are quoted for a shell if necessary', async t => {
     causeLine(cause('D036', { server: 'a b' })),
     "D036: a b requires a login; mcp-proxy auth login 'a b'",
   )
+  const unknown = { name: '$(touch /tmp/x)', method: '', message: '', server: '' }
+  t.match(explain(cause('error.unknown-name', unknown)).fix, /^mcp-proxy why '\$\(touch \/tmp\/x\)' /)
 })
 
 t.test('nothing that is filled in is left in braces', async t => {

@@ -165,7 +165,7 @@ t.test(
       if (verdict !== 'resting') await check(verdict)
     const { last } = await client.request('tools/call', { name: 'web__nothing', arguments: {} })
     const { errorId } = last.message.error.data
-    t.match(await why(errorId), { code: 0, out: /an error of this run.*fix +mcp-proxy why "web__nothing"/s })
+    t.match(await why(errorId), { code: 0, out: /an error of this run.*fix +mcp-proxy why web__nothing/s })
     const before = readFileSync(file, 'utf8')
     const { mcpServers, ...rest } = JSON.parse(before)
     writeFileSync(file, JSON.stringify({ mcpServers: { web: mcpServers.web }, ...rest }))

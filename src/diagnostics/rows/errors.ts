@@ -15,7 +15,7 @@ export const ERROR_CAUSES = {
     fix: 'the client sent invalid parameters for {method}: update the client',
   },
   'error.unknown-name': {
-    fix: 'mcp-proxy why "{name}" explains its state; if it exists, have the client read its lists again',
+    fix: "mcp-proxy why {'name'} explains its state; if it exists, have the client read its lists again",
   },
   'error.internal': {
     fix: 'this should not happen: report it with the lines of mcp-proxy logs at that time',
