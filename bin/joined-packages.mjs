@@ -2,7 +2,7 @@
 // consist of about seventy small files, which Node would find, read and compile one by one.
 import { createRequire, isBuiltin } from 'node:module'
 
-const JOINED = /^(?:pino|picomatch|cross-spawn|yargs-parser|undici\/lib\/.+)$/
+const JOINED = /^(?:pino|picomatch|cross-spawn|dotenv|yargs-parser|undici\/lib\/.+)$/
 const PACKAGE = /[\\/]node_modules[\\/]/
 /** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies other than bytes. */
 const UNUSED = /\/(?:client-h2|web\/fetch\/body)(?:\.js)?$/

@@ -18,7 +18,7 @@ import { lateModule } from '../kernel/late-module.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
-import { inheritedEnv } from '../kernel/machine/inherited-env.js'
+import { inheritedEnv, wholeEnv } from '../kernel/machine/inherited-env.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
@@ -47,8 +47,8 @@ export interface DialerContext {
   /** Ends an idle process. Returns false if there is none. */
   readonly makeRoom: () => Promise<boolean>
   readonly logins: Pick<Logins, 'of'>
-  /** The environment that programs inherit from. */
-  readonly programEnv: () => Environment | Promise<Environment>
+  /** The environment that programs inherit from; all that the proxy knows with `isWhole`. */
+  readonly programEnv: (isWhole?: boolean) => Environment | Promise<Environment>
 }
 
 interface ServerMemory {
@@ -170,13 +170,13 @@ export class Dialer {
   }
 
   async #openChild(
-    { command, args, cwd, env, unsetEnv }: StdioTransport,
+    { command, args, cwd, env, unsetEnv, inheritEnv = false }: StdioTransport,
     options: DialOptions,
   ): Promise<Downlink> {
     const { children, makeRoom, programEnv } = this.#context
     const { bounds, log, clock } = options
     const inherited = Object.fromEntries(
-      Object.entries(await programEnv()).filter(([name]) => !unsetEnv.includes(name)),
+      Object.entries(await programEnv(inheritEnv)).filter(([name]) => !unsetEnv.includes(name)),
     )
     let child: ChildChannel | undefined
     const start = async (): Promise<Channel> => {
@@ -188,8 +188,9 @@ export class Dialer {
         if (!(await makeRoom())) throw full
       }
       const guard = children.guardOf(options.owner)
-      const whole = { ...inheritedEnv(inherited, env, process.platform), ...children.env }
-      child = spawnChild({ command, args, cwd, env: whole, log, clock, guard, bounds })
+      const envOf = inheritEnv ? wholeEnv : inheritedEnv
+      const childEnv = { ...envOf(inherited, env, process.platform), ...children.env }
+      child = spawnChild({ command, args, cwd, env: childEnv, log, clock, guard, bounds })
       return child
     }
     try {

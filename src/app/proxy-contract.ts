@@ -39,7 +39,7 @@ export interface ProxyOptions extends PublicOptions {
   /** True to write the cache of server lists without reading it: lists wait for every server. */
   readonly isFirstStart?: boolean
   /** The environment that programs inherit from. Defaults to the environment of this process. */
-  readonly programEnv?: () => Promise<Environment>
+  readonly programEnv?: (isWhole?: boolean) => Promise<Environment>
   /** The source of the configuration, for the status. */
   readonly configStatus?: () => ConfigStatus | undefined
   /** The problems of the configuration. */

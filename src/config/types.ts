@@ -28,6 +28,8 @@ export interface StdioTransport {
   readonly env: Readonly<Record<string, string>>
   /** Variables that the child does not inherit. */
   readonly unsetEnv: readonly string[]
+  /** Set if the child inherits the whole environment of the proxy. */
+  readonly inheritEnv?: boolean
   /** Absolute; the working folder of the proxy if undefined. Always set for servers from a file. */
   readonly cwd: string | undefined
 }
@@ -83,12 +85,14 @@ type TimeoutSettings = PlainSettings['timeouts']
 /** Limits and waits of restarts after failures. */
 export type Restart = PlainSettings['restart']
 
-/** Texts of a server's entry, with variables unexpanded. */
+/** Texts of a server's entry, with variables unexpanded, and the source of its environment. */
 export interface ServerWritten {
   readonly command?: string
   readonly args?: readonly string[]
   readonly cwd?: string
   readonly url?: string
+  /** The absolute path of `envFile`, and the names of its variables. */
+  readonly envFile?: { readonly path: string; readonly names: readonly string[] }
 }
 
 type ExposeMode = 'direct' | 'search' | 'auto'

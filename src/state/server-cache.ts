@@ -183,13 +183,14 @@ export const fingerprint = ({ transport, era, protocolVersion }: ServerConfig, o
 const partsOf = (transport: ServerTransport): readonly unknown[] => {
   switch (transport.kind) {
     case 'stdio': {
-      const { command, args, cwd = process.cwd(), env, unsetEnv } = transport
+      const { command, args, cwd = process.cwd(), env, unsetEnv, inheritEnv } = transport
       return [
         command,
         args,
         cwd,
         sorted(env),
         unsetEnv.toSorted(),
+        ...(inheritEnv === true ? ['inheritEnv'] : []),
         [command, ...args].map(one => stamp(cwd, one)),
       ]
     }

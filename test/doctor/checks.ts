@@ -266,6 +266,10 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       { config: config({ git: GIT, same: { ...GIT, env: { TOKEN: '${TOKEN}' } } }) },
       { level: 'note', why: 'their variables differ' },
     ],
+    [
+      { config: config({ git: GIT, same: { ...GIT, envFile: '.env' } }) },
+      { level: 'note', why: 'their variables differ' },
+    ],
   ],
   D017: [
     [

@@ -86,7 +86,12 @@ const documentOf = (
   const servers = config?.servers.map(({ name }) => name) ?? []
   const found = checks.map(({ id, level, subject, message, fix }) => ({ id, level, subject, message, fix }))
   const numbered = problems.map(({ id = 'D011', ...rest }) => ({ id, ...rest }))
-  const value = { version: 1, ok: errors === 0, servers, disabled, problems: numbered, checks: found }
+  const environment = Object.fromEntries(environmentsOf(config))
+  const value = {
+    ...{ version: 1, ok: errors === 0, servers, disabled },
+    ...(Object.keys(environment).length > 0 && { environment }),
+    ...{ problems: numbered, checks: found },
+  }
   return mask(JSON.stringify(value, null, 2))
 }
 
@@ -103,6 +108,7 @@ const printLoaded = async (
   const kept = (row: readonly string[]): readonly string[] =>
     isPlain ? row.filter((_, column) => column !== PREFIX && column !== SHARING) : row
   if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLayout())))
+  for (const [name, environment] of environmentsOf(config)) print(mask(environmentText(name, environment)))
   if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, fix } of checks)
@@ -143,6 +149,36 @@ const reachOf = (transport: ServerTransport): string => {
   if (transport.kind === 'stdio') return [transport.command, ...transport.args].join(' ')
   return transport.kind === 'socket' ? transport.path : transport.url
 }
+
+/** The sources of a server's variables besides `env`. */
+interface ProgramEnvironment {
+  readonly envFile?: string
+  /** The names in that file. */
+  readonly variables?: readonly string[]
+  readonly inheritEnv?: boolean
+}
+
+const environmentsOf = (
+  config: ProxyConfig | undefined,
+): readonly (readonly [server: string, environment: ProgramEnvironment])[] =>
+  (config?.servers ?? []).flatMap(({ name, transport, written }) => {
+    const { envFile } = written ?? {}
+    const inheritEnv = transport.kind === 'stdio' ? transport.inheritEnv : undefined
+    if (envFile === undefined && inheritEnv === undefined) return []
+    const file = envFile && { envFile: envFile.path, variables: envFile.names }
+    return [[name, { ...file, ...(inheritEnv && { inheritEnv }) }] as const]
+  })
+
+const environmentText = (
+  server: string,
+  { envFile, variables = [], inheritEnv }: ProgramEnvironment,
+): string =>
+  [
+    ...(envFile === undefined
+      ? []
+      : [`${server} reads ${envFile}: ${variables.join(', ') || 'no variables'}`]),
+    ...(inheritEnv === true ? [`${server} inherits the whole environment of the proxy`] : []),
+  ].join('\n')
 
 const rowOfDisabled = ({ name, why }: DisabledServer): string[] => [name, `(${why})`, '', '', '']
 

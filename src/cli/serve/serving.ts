@@ -209,7 +209,7 @@ const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOp
   isAlone,
   // A bridge has no other servers to list meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
-  ...(environment && { programEnv: () => environment.forPrograms() }),
+  ...(environment && { programEnv: isWhole => environment.forPrograms(isWhole) }),
 })
 
 /** Control operations on a reloadable configuration. */

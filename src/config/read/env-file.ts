@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
+import dotenv from 'dotenv'
 import { readSmallFile } from '../file/small-file.js'
 import { bareRecord, type TreeItem } from '../file/tree.js'
 import type { Environment } from '../types.js'
 import type { ReadContext } from './entry.js'
-import { expandedPath } from './variables.js'
+import { expandedPath, reportUnread, withKnownVariables } from './variables.js'
 
 /** Next to the configuration. */
 export const DEFAULT_ENV_FILE = 'secrets.env'
@@ -58,4 +59,39 @@ export const readEnvFile = (item: TreeItem | undefined, context: ReadContext): E
     })
   }
   return {}
+}
+
+/** The variables in the `envFile` of a server. */
+export interface ServerEnvFile {
+  /** Absolute. */
+  readonly path: string
+  /** Their values, with known variables expanded. Without prototype. Secret. */
+  readonly values: Readonly<Record<string, string>>
+}
+
+/**
+ * Reads the `envFile` of a server in the format of dotenv. `${NAME}` in a value is a variable of an earlier
+ * line or of the proxy; other text stays. Reports a file that cannot be read as an error.
+ */
+export const readServerEnvFile = (item: TreeItem, context: ReadContext): ServerEnvFile | undefined => {
+  const { folder, report, files, lacks = [] } = context
+  const troubles = (): number => report.errors + lacks.length
+  const before = troubles()
+  const path = resolve(folder, expandedPath(item, context))
+  if (troubles() > before) return undefined
+  files.add(path)
+  const read = readSmallFile(path)
+  if ('wrong' in read) {
+    reportUnread(item, { path, why: read.wrong }, context)
+    return undefined
+  }
+  const known: Record<string, string | undefined> = { ...context.env }
+  const values = Object.entries(dotenv.parse(read.text)).map(([name, text]): [string, string] => {
+    const value = withKnownVariables(text, known)
+    known[name] = value
+    return [name, value]
+  })
+  if (read.text.includes('\0'))
+    report.error(item, { message: `the file ${path} contains a NUL character`, fix: 'Save it as text.' })
+  return { path, values: bareRecord(values) }
 }

@@ -28,7 +28,10 @@ export const secretsOf = ({
     ...(typeof tracing === 'object' ? [...inAddress(tracing.endpoint), ...inValues(tracing.headers)] : []),
     ...(cluster === undefined ? [] : [...cluster.keys, ...inAddress(cluster.url)]),
     ...inAuth(auth),
-    ...servers.flatMap(({ transport, oauth }) => [...inTransport(transport), ...inOAuth(oauth)]),
+    ...servers.flatMap(({ transport, oauth, written }) => [
+      ...inTransport(transport, written?.envFile?.names),
+      ...inOAuth(oauth),
+    ]),
   ]
   // Errors about a server begin with its name.
   const names = new Set(servers.map(({ name }) => name))
@@ -46,11 +49,12 @@ const inOAuth = ({ clientSecret, key, idp }: OAuthConfig = {}): readonly string[
     secret => secret !== undefined,
   )
 
-const inTransport = (transport: ServerTransport): readonly string[] => {
+const inTransport = (transport: ServerTransport, fromFile: readonly string[] = []): readonly string[] => {
   if (transport.kind === 'socket') return []
   if (transport.kind !== 'stdio') return [...inAddress(transport.url), ...inValues(transport.headers)]
   const { args, env } = transport
-  return [...inValues(env), ...args.flatMap(inArgument)]
+  const secret = fromFile.filter(name => !SYSTEM_NAME.test(name) && !COMMON.test(env[name] ?? ''))
+  return [...inValues(env), ...secret.map(name => env[name] ?? ''), ...args.flatMap(inArgument)]
 }
 
 const inValues = (values: Readonly<Record<string, string>>): readonly string[] =>

@@ -4,7 +4,8 @@ import type { ProblemText } from '../file/problem.js'
 import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
 import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import type { ReadContext, ServerEntry } from './entry.js'
-import { expanded, expandedPath, expandedWhole } from './variables.js'
+import { readServerEnvFile, type ServerEnvFile } from './env-file.js'
+import { expanded, expandedPath, expandedWhole, withoutWorkspace } from './variables.js'
 
 type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
@@ -63,47 +64,63 @@ const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): R
   warnIgnored(entry, ['headers'], 'programs do not take headers', context)
   const { values } = entry
   const argsItem = entry.members.get('args')
-  const args = argsItem === undefined ? [] : elements(argsItem)
+  const args = argsItem ? elements(argsItem) : []
   if (args.length === 0) warnOfSpaces(command, context)
   const cwd = entry.members.get('cwd')
-  const { env, unsetEnv } = readEnv(entry.members.get('env'), context)
+  const envFileItem = entry.members.get('envFile')
+  const envFile = envFileItem && readServerEnvFile(envFileItem, outer)
+  const { env, unsetEnv } = readEnv(entry.members.get('env'), envFile?.values ?? {}, context)
   const program = {
     command: expandedPath(command, context),
     args: args.map(arg => expanded(String(arg.node.value), arg, context)),
   }
-  const folder = cwd === undefined ? undefined : folderIn(expandedPath(cwd, context), context)
+  const folder = cwd && folderIn(expandedPath(cwd, context), context)
   return {
     transport: {
       kind: 'stdio',
       ...program,
       env,
       unsetEnv,
+      ...(values.inheritEnv === true && { inheritEnv: true }),
       cwd: folder ?? (workspace.isUsed ? '${workspaceFolder}' : context.programFolder),
     },
     usesWorkspace: workspace.isUsed,
     written: {
       command: String(command.node.value),
       args: values.args ?? [],
-      ...(values.cwd === undefined ? {} : { cwd: values.cwd }),
+      ...writtenPlaces(values.cwd, envFile),
     },
   }
 }
+
+const writtenPlaces = (cwd: string | undefined, envFile: ServerEnvFile | undefined): ServerWritten => ({
+  ...(cwd && { cwd }),
+  ...(envFile && { envFile: { path: envFile.path, names: Object.keys(envFile.values) } }),
+})
 
 /** Resolves a path relative to the file, unless it begins with the folder of a client. */
 const folderIn = (path: string, { folder }: ReadContext): string =>
   /^\$\{(?:workspaceFolder|cwd)\}/.test(path) ? path : resolve(folder, path)
 
-const readEnv = (item: TreeItem | undefined, context: ReadContext) => {
+/** Reads `env`, which takes precedence over the variables of a file. */
+const readEnv = (
+  item: TreeItem | undefined,
+  fromFile: Readonly<Record<string, string>>,
+  context: ReadContext,
+) => {
   const entries = item === undefined ? [] : [...members(item)]
   // Numbers stay as written: parsing would change 1.0 and 12345678901234567890.
   const written = ({ node }: TreeItem): string =>
     node.type === 'string' ? String(node.value) : context.text.slice(node.offset, node.offset + node.length)
   return {
-    env: bareRecord(
-      entries
+    env: bareRecord([
+      ...Object.entries(fromFile)
+        .filter(([name]) => !members(item).has(name))
+        .map(([name, value]): [string, string] => [name, withoutWorkspace(value)]),
+      ...entries
         .filter(([, value]) => value.node.type !== 'null')
         .map(([name, value]): [string, string] => [name, expanded(written(value), value, context)]),
-    ),
+    ]),
     unsetEnv: entries.filter(([, value]) => value.node.type === 'null').map(([name]) => name),
   }
 }
@@ -127,7 +144,7 @@ const readUrl = (
   context: ReadContext,
 ): Reach | undefined => {
   const { report } = context
-  warnIgnored(entry, ['args', 'env', 'cwd'], 'only a program has this', context)
+  warnIgnored(entry, ['args', 'env', 'envFile', 'inheritEnv', 'cwd'], 'only a program has this', context)
   for (const other of ['url', 'serverUrl', 'httpUrl']) {
     const same = entry.members.get(other)
     if (same === undefined || same === item) continue

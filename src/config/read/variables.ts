@@ -29,9 +29,11 @@ const WORKSPACE_NAMES = ['workspaceFolder', 'workspaceFolderBasename', 'cwd']
 /** Matches these placeholders in an expanded text; a second `$` escapes them. */
 export const WORKSPACE_PLACE = new RegExp(`\\$?\\$\\{(${WORKSPACE_NAMES.join('|')})\\}`, 'g')
 
-/** Escapes placeholders in an inserted text. */
+/** Escapes placeholders in a text that names no folder of a client. */
+export const withoutWorkspace = (text: string): string => text.replace(WORKSPACE_PLACE, '$$$&')
+
 const literal = (text: string, workspace: WorkspaceUse | undefined): string =>
-  workspace === undefined ? text : text.replace(WORKSPACE_PLACE, '$$$&')
+  workspace === undefined ? text : withoutWorkspace(text)
 
 const lookUp = (name: string, env: Environment): string | undefined => {
   if (Object.hasOwn(env, name)) return env[name]
@@ -86,6 +88,12 @@ export function expand(text: string, env: Environment, folder = '/', workspace?:
   }
   return { text: text.replace(PLACE, replace), faults, variables }
 }
+
+const VARIABLE = /\$?\$\{(?:env:)?[A-Za-z_]\w*(?::-[^}]*)?\}/g
+
+/** Replaces variables that have a value or a default; other text stays. */
+export const withKnownVariables = (text: string, env: Environment): string =>
+  text.replace(VARIABLE, place => expand(place, env).text)
 
 /** Replaces a `~` at the start of a path with the home folder; undefined if that is not known. @internal */
 export function expandHome(path: string, env: Environment): string | undefined {
@@ -150,6 +158,13 @@ export const expandedPath = (item: TreeItem, context: ReadContext): string => {
   }
   return expandedWhole(path ?? '~', item, context)
 }
+
+/** Reports a file that cannot be read. */
+export const reportUnread = (
+  item: TreeItem,
+  { path, why }: { readonly path: string; readonly why: string },
+  { report }: ReadContext,
+): void => report.error(item, messageFor({ is: 'unread', path, why }))
 
 const EDITOR_NAMES = [...WORKSPACE_NAMES, 'pathSeparator']
 

@@ -216,6 +216,18 @@ export const server = z.object(
         'Environment variables, added to the few that a server inherits (docs/security.md#what-a-server-inherits). Numbers and booleans are used as they are written; `null` removes an inherited variable.',
       )
       .meta({ as: 'transport', reload: 'replaced' }),
+    envFile: text('Write the path of a file, such as ".env".')
+      .optional()
+      .describe(
+        'A file with further variables of the program, in the format of dotenv, relative to this file; `env` takes precedence. `${NAME}` in a value is a variable of an earlier line or of the proxy. The file is read whenever this file is, and when it changes.',
+      )
+      .meta({ as: 'transport', reload: 'replaced' }),
+    inheritEnv: flag()
+      .optional()
+      .describe(
+        'Pass the whole environment of the proxy to the program, instead of the few variables that a server inherits. `env` and `envFile` take precedence.',
+      )
+      .meta({ as: 'transport', default: false, reload: 'replaced' }),
     cwd: text('Write the path of a folder.')
       .optional()
       .describe(

@@ -87,13 +87,16 @@ export class ProxyEnvironment {
     this.#fromShell = undefined
   }
 
-  /** Returns the environment for child processes. Never rejects. */
-  async forPrograms(): Promise<Environment> {
+  /**
+   * Returns the environment for child processes, with all variables of the login shell if `isWhole`. Never
+   * rejects.
+   */
+  async forPrograms(isWhole = false): Promise<Environment> {
     const { env, isPersons } = this.#options
     if (isPersons || !this.#mayAskShell) return env
     await this.#askShell()
-    const { PATH = env['PATH'] } = this.#fromShell ?? {}
-    return { ...env, PATH }
+    const { PATH = env['PATH'], ...others } = this.#fromShell ?? {}
+    return { ...env, ...(isWhole && others), PATH }
   }
 
   /**

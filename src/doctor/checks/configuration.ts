@@ -15,11 +15,12 @@ export const enabledEntries = ({
   entries,
   envFile,
 }: ConfigFacts): readonly (readonly [name: string, entry: ImportedEntry])[] =>
-  [...entries].flatMap(([name, raw]) =>
-    raw['disabled'] === true || raw['enabled'] === false
-      ? []
-      : [[name, resolvedEntry(normalise(raw, DIALECT).entry, envFile.values)]],
-  )
+  [...entries].flatMap(([name, raw]) => {
+    if (raw['disabled'] === true || raw['enabled'] === false) return []
+    const { envFile: file = null, inheritEnv = null } = raw
+    const { entry } = normalise(raw, DIALECT)
+    return [[name, resolvedEntry({ ...entry, envFile: file, inheritEnv }, envFile.values)]]
+  })
 
 export const lookAtFile = ({ file, why, isMissing }: FileFacts): readonly Finding[] =>
   why === undefined
@@ -100,7 +101,7 @@ export const lookAtRestart = ({ status }: DaemonFacts): readonly Finding[] => {
 export const lookAtTwins = (facts: ConfigFacts): readonly Finding[] => {
   const known = new Map<string, string>()
   return enabledEntries(facts).flatMap(([other, entry]) => {
-    const bare = { ...entry, env: null, headers: null }
+    const bare = { ...entry, env: null, envFile: null, headers: null }
     const [whole, alike] = [entry, bare].map(each => `${identityOf(each)} ${settingsOf(each)}`)
     const same = known.get(`whole ${whole}`)
     const one = same ?? known.get(`alike ${alike}`)

@@ -28,24 +28,47 @@ function isInherited(name: string, platform: NodeJS.Platform): boolean {
   return posixNames.has(name) || name.startsWith('LC_') || EITHER_CASE.test(name)
 }
 
+type Parent = Readonly<Record<string, string | undefined>>
+type Configured = Readonly<Record<string, string>>
+
+/** Opens the stored logins of all servers, so no server gets it. */
+const STORE_KEY = 'MCP_PROXY_STORE_KEY'
+
 /**
  * Returns the environment of a child: harmless variables of this process, and the configured ones, which take
  * precedence. Keeps secrets (API keys of other servers, tokens of the shell) from the server.
  */
-export function inheritedEnv(
-  parent: Readonly<Record<string, string | undefined>>,
-  configured: Readonly<Record<string, string>>,
+export const inheritedEnv = (
+  parent: Parent,
+  configured: Configured,
   platform: NodeJS.Platform,
-): Record<string, string> {
+): Record<string, string> => {
+  // Skips exported shell functions: old shells execute the code after them (CVE-2014-6271).
+  const harmless = Object.entries(parent).filter(
+    ([name, value]) => isInherited(name, platform) && value?.startsWith('()') !== true,
+  )
+  return merged(harmless, configured, platform)
+}
+
+/** Returns the whole environment of this process, and the configured variables, which take precedence. */
+export const wholeEnv = (
+  parent: Parent,
+  configured: Configured,
+  platform: NodeJS.Platform,
+): Record<string, string> => {
+  const others = Object.entries(parent).filter(([name]) => name.toUpperCase() !== STORE_KEY)
+  return merged(others, configured, platform)
+}
+
+const merged = (
+  parent: readonly (readonly [name: string, value: string | undefined])[],
+  configured: Configured,
+  platform: NodeJS.Platform,
+): Record<string, string> => {
   // Windows ignores the case of names and keeps the first of several.
   const keyOf = (name: string) => (platform === 'win32' ? name.toUpperCase() : name)
   const env = new Map<string, readonly [name: string, value: string]>()
-  for (const [name, value] of Object.entries(parent)) {
-    if (value === undefined || !isInherited(name, platform)) continue
-    // Skips exported shell functions: old shells execute the code after them (CVE-2014-6271).
-    if (value.startsWith('()')) continue
-    env.set(keyOf(name), [name, value])
-  }
-  for (const [name, value] of Object.entries(configured)) env.set(keyOf(name), [name, value])
+  for (const [name, value] of [...parent, ...Object.entries(configured)])
+    if (value !== undefined) env.set(keyOf(name), [name, value])
   return Object.fromEntries(env.values())
 }

@@ -139,11 +139,11 @@ export const settingsOf = (entry: ImportedEntry, home = ''): string => {
     isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : []
   const asText = (_name: string, value: unknown): unknown =>
     typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
-  const { env, headers, type, command, timeouts } = entry
+  const { env, envFile, inheritEnv, headers, type, command, timeouts } = entry
   // A server of type "http" is often written without the type.
   const kind = command !== undefined || type === 'http' ? undefined : type
   const parts = [sorted(env), sorted(headers), runOptions(wordsOf(entry)), folderOf(entry, home), kind]
-  return JSON.stringify([...parts, sorted(timeouts)], asText)
+  return JSON.stringify([...parts, sorted(timeouts), envFile ?? null, inheritEnv === true], asText)
 }
 
 /** Replaces known variables in an entry with their values. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
 
@@ -33,6 +33,21 @@ t.test('check shows what a good file amounts to, without its secrets', async t =
   t.match(out, /^warning +D013: my server\.env\.KEY holds a secret; mcp-proxy doctor --fix --only D013$/m)
   t.match(out, /^warning +D013: web\.url holds a secret; /m)
   t.match(err, /^4 servers, 0 errors, [34] warnings\n$/, 'with one for rights where files have them')
+})
+
+t.test('check lists the variables of envFile and the servers that inherit all, without values', async t => {
+  const entry = { command: 'node', envFile: 'a.env', inheritEnv: true }
+  const file = configFile(t, { one: entry, two: { command: 'node' } })
+  const path = join(dirname(file), 'a.env')
+  writeFileSync(path, 'A=s3cret\nB=hunter2\n')
+  const { code, out } = await runHere(t, 'check', '--config', file)
+  t.match(out, `one reads ${path}: A, B\none inherits the whole environment of the proxy\n`)
+  const json = await runHere(t, 'check', '--json', '--config', file)
+  t.same(JSON.parse(json.out).environment, {
+    one: { envFile: path, variables: ['A', 'B'], inheritEnv: true },
+  })
+  t.equal(code, 0)
+  t.notMatch(out + json.out, SECRETS)
 })
 
 t.test('check can be read by programs', async t => {

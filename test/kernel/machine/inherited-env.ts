@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inheritedEnv } from '../../../src/kernel/machine/inherited-env.js'
+import { inheritedEnv, wholeEnv } from '../../../src/kernel/machine/inherited-env.js'
 
 t.test('a child on POSIX gets what programs need and none of our secrets', async t => {
   const kept = {
@@ -43,4 +43,10 @@ t.test('on Windows case does not matter, and a variable is passed once', async t
     PATH: 'C:\\b',
     SystemRoot: 'C:\\W',
   })
+})
+
+t.test('the whole environment lacks only the key of stored logins', async t => {
+  const parent = { PATH: '/bin', GITHUB_TOKEN: 'x', F: '() { :; }', TZ: undefined, MCP_PROXY_STORE_KEY: 'k' }
+  t.same(wholeEnv(parent, { PATH: '/opt' }, 'linux'), { PATH: '/opt', GITHUB_TOKEN: 'x', F: '() { :; }' })
+  t.same(wholeEnv({ Path: 'a', mcp_proxy_store_key: 'k' }, { PATH: 'b' }, 'win32'), { PATH: 'b' })
 })
