@@ -101,8 +101,8 @@ t.test('a server that says only what it must gets every default', async t => {
             initializeMs: 60_000,
             probeMs: 10_000,
             listMs: 15_000,
-            callMs: 60_000,
-            totalMs: 600_000,
+            callMs: Number.POSITIVE_INFINITY,
+            totalMs: Number.POSITIVE_INFINITY,
             tools: [],
             pingMs: 30_000,
           },
@@ -656,7 +656,9 @@ const ODD_SERVERS: Record<string, string[]> = {
       'warning: mcpServers.a.timeouts.connect: 30 is read as milliseconds. Write "30s" for seconds, or "30ms" if milliseconds are meant.',
     ),
   ],
-  '{ "command": "x", "timeouts": { "call": "30m" } }': [
+  '{ "command": "x", "timeouts": { "call": "30m" } }': [],
+  '{ "command": "x", "timeouts": { "total": "10m" } }': [],
+  '{ "command": "x", "timeouts": { "call": "30m", "total": "10m" } }': [
     at(
       64,
       'warning: mcpServers.a.timeouts.call: longer than timeouts.total (600 s), which ends the call first. Set timeouts.total to more, or to "off".',
@@ -1107,7 +1109,7 @@ t.test('timeouts of all servers apply where a server sets none, and its patterns
     ],
   )
   const wrong = read(
-    '{ "timeouts": { "tools": { "a": "11m" }, "pings": 5 }, "mcpServers": { "a": { "command": "x" } } }',
+    '{ "timeouts": { "total": "10m", "tools": { "a": "11m" }, "pings": 5 }, "mcpServers": { "a": { "command": "x" } } }',
   )
   t.match(told(wrong), [
     /timeouts\.tools\.a: longer than timeouts\.total/,

@@ -23,8 +23,9 @@ export const readTimeouts = (
   const { connectMs, callMs, totalMs } = read
   const readTool = durationReader(members(members(item).get('tools')), tools, report)
   const own = Object.keys(tools).map(glob => [glob, readTool(glob, callMs)] as const)
-  // "off" with a total is valid: only the whole call is limited.
-  const isMeant = (ms: number): boolean => ms === Number.POSITIVE_INFINITY && given.total !== undefined
+  // No limit on silence next to a total is valid: only the whole call is limited.
+  const isMeant = (ms: number): boolean =>
+    ms === Number.POSITIVE_INFINITY && (given.total !== undefined || given.call === undefined)
   const warnLonger = (path: readonly string[], ms: number): void => {
     if (item === undefined || ms <= totalMs || isMeant(ms)) return
     report.warning(itemAt(item, path), {

@@ -89,7 +89,7 @@ export interface PlainSettings {
     readonly probeMs: number
     /** Maximum time for one page of a list. */
     readonly listMs: number
-    /** Maximum silence during a call; each progress notification restarts the timer. `off` for no limit. */
+    /** Maximum silence during a call; each progress notification restarts the timer. With `off`, a call lasts as long as its client waits. */
     readonly callMs: number
     /** Maximum time for a whole call, regardless of progress. `off` for no limit. */
     readonly totalMs: number
@@ -205,8 +205,8 @@ export const PLAIN_SETTINGS = {
     initializeMs: { key: 'initialize', fallback: 60000, leastMs: 1 },
     probeMs: { key: 'probe', fallback: 10000, leastMs: 1 },
     listMs: { key: 'list', fallback: 15000, leastMs: 1 },
-    callMs: { key: 'call', fallback: 60000, leastMs: 1 },
-    totalMs: { key: 'total', fallback: 600000, leastMs: 1 },
+    callMs: { key: 'call', fallback: Number.POSITIVE_INFINITY, leastMs: 1 },
+    totalMs: { key: 'total', fallback: Number.POSITIVE_INFINITY, leastMs: 1 },
     pingMs: { key: 'ping', fallback: 30000, leastMs: 1 },
   },
   auth: {

@@ -28,13 +28,13 @@ export const timeouts = z.object(
     }),
     call: plain(limit(), {
       description:
-        'Maximum silence during a call; each progress notification restarts the timer. `off` for no limit.',
-      default: '60s',
+        'Maximum silence during a call; each progress notification restarts the timer. With `off`, a call lasts as long as its client waits.',
+      default: 'off',
       reload: 'retuned',
     }),
     total: plain(limit(), {
       description: 'Maximum time for a whole call, regardless of progress. `off` for no limit.',
-      default: '10m',
+      default: 'off',
       reload: 'retuned',
     }),
     tools: z

@@ -23,6 +23,8 @@ export interface ApiRequest {
   readonly lastEventId?: string | undefined
   /** True if the client accepts an event stream. */
   readonly wantsEvents?: boolean
+  /** Calls `then` once the client has its answer or has disconnected. */
+  readonly onClosed?: (then: () => void) => void
 }
 
 type Handler = (request: ApiRequest, name: string) => object | Promise<object>
@@ -33,10 +35,9 @@ export interface Api {
   answer(request: ApiRequest): Promise<ApiAnswer | undefined>
 }
 
-/** Time limit of a tool call made through the API. */
-const CALL_MS = 10 * 60_000
-/** Default time limit of a probe. */
+/** Default time limit of a probe, and the longest. */
 const PROBE_MS = 30_000
+const LONGEST_PROBE_MS = 10 * 60_000
 
 export const createApi = (context: ControlApiContext): Api => {
   const streams = new Streams()
@@ -129,7 +130,7 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
-    ['POST /call', ({ body, caller }) => call(context, callIn(body), caller)],
+    ['POST /call', request => call(context, request)],
     [
       'POST /reload',
       () => {
@@ -147,7 +148,7 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
 const timeoutIn = (body: string): number => {
   const given = parsed(body === '' ? '{}' : body)
   const timeoutMs = isObject(given) ? (given['timeoutMs'] ?? PROBE_MS) : undefined
-  if (typeof timeoutMs === 'number' && timeoutMs > 0) return Math.min(timeoutMs, CALL_MS)
+  if (typeof timeoutMs === 'number' && timeoutMs > 0) return Math.min(timeoutMs, LONGEST_PROBE_MS)
   throw new Fault('invalid-params', 'the body must be {"timeoutMs": 30000}')
 }
 
@@ -161,18 +162,20 @@ const callIn = (body: string): JsonText => {
   return textOf({ name, arguments: args })
 }
 
-/** Calls a tool as a client without capabilities. Returns the JSON-RPC result or error. */
+/**
+ * Calls a tool as a client without capabilities. Returns the JSON-RPC result or error. A client that
+ * disconnects cancels the call.
+ */
 const call = async (
-  { handler, clock }: ControlApiContext,
-  params: JsonText,
-  caller?: Caller,
+  { handler }: ControlApiContext,
+  { body, caller, onClosed }: ApiRequest,
 ): Promise<object> => {
+  const params = callIn(body)
   const client = new LocalClient(handler, { caller })
-  const limit = clock.after(CALL_MS, () => client.close())
+  onClosed?.(() => client.close())
   try {
     return said(await client.request('tools/call', params))
   } finally {
-    limit.cancel()
     client.close()
   }
 }
@@ -182,21 +185,17 @@ const call = async (
  * cancels the call.
  */
 const callStream =
-  ({ handler, clock }: ControlApiContext, params: JsonText, caller?: Caller): Stream =>
+  ({ handler }: ControlApiContext, params: JsonText, caller?: Caller): Stream =>
   (send, end) => {
     const client = new LocalClient(handler, {
       caller,
       onProgress: progress => send({ event: 'progress', data: JSON.stringify(valueOf(progress)) }),
     })
-    const limit = clock.after(CALL_MS, () => client.close())
     void client.request('tools/call', params).then(answer => {
       send({ event: 'answer', data: JSON.stringify(said(answer)) })
       end()
     })
-    return () => {
-      limit.cancel()
-      client.close()
-    }
+    return () => client.close()
   }
 
 const said = (answer: Answer): object => ({ jsonrpc: '2.0', id: 1, ...contentOf(answer) })

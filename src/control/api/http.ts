@@ -32,7 +32,12 @@ export const wantsEvents = ({ headers: { accept = '' } }: IncomingMessage): bool
   accept.includes('text/event-stream')
 
 /** Builds an API request. `base` is removed from its path. Throws like `targetOf`. */
-export const apiRequest = (request: IncomingMessage, base: string, body: string): ApiRequest => {
+export const apiRequest = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  base: string,
+  body: string,
+): ApiRequest => {
   const { pathname, searchParams } = targetOf(request)
   const lastEventId = request.headers['last-event-id']?.toString()
   const { method = 'GET' } = request
@@ -43,6 +48,7 @@ export const apiRequest = (request: IncomingMessage, base: string, body: string)
     body,
     lastEventId,
     wantsEvents: wantsEvents(request),
+    onClosed: then => void (response.closed ? then() : response.once('close', then)),
   }
 }
 

@@ -52,7 +52,7 @@ export const answerPort = async (
       return
     }
     const body = request.method === 'POST' ? await requestBodyOf(request) : ''
-    const asked = apiRequest(request, API_BASE, body)
+    const asked = apiRequest(request, response, API_BASE, body)
     if (asked.method === 'POST' && asked.path === '/login') {
       login({ request, response, body }, context, new URL(origin))
       return

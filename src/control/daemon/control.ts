@@ -229,7 +229,7 @@ class ControlApi {
       return
     }
     const isOurs = pathname.startsWith('/v1/')
-    const answer = isOurs ? await (await api()).answer(apiRequest(request, '/v1', body)) : undefined
+    const answer = isOurs ? await (await api()).answer(apiRequest(request, response, '/v1', body)) : undefined
     if (answer !== undefined) sendAnswer(response, answer)
     else sendJson(response, 404, { error: `not found: ${request.method} ${pathname}` })
   }

@@ -6,8 +6,8 @@ import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
 import type { LogLevels } from './log-levels.js'
 
-/** The `ttl` requested for tasks: the maximum time for a user to answer. */
-const TASK_TTL_MS = 600_000
+/** The longest `ttl` requested for tasks: a server may delete older ones, even before they finish. */
+const TASK_TTL_MS = 24 * 60 * 60_000
 
 interface RequestContext {
   readonly catalog: Pick<Catalog, 'find'>
@@ -24,7 +24,7 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     isBare: named !== undefined,
     wantsProgress,
     followsTasks: method === 'tools/call' && link.mayReturnTasks,
-    taskTtlMs: isPushed && needsTask(record, link, context) ? TASK_TTL_MS : undefined,
+    taskTtlMs: isPushed && needsTask(record, link, context) ? taskTtlMs(record) : undefined,
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }
@@ -35,6 +35,9 @@ export const requesterOf = (
   { client, logLevel }: RoutedRecord,
   { logLevels }: RequestContext,
 ): Requester => ({ capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) })
+
+const taskTtlMs = ({ connection }: RoutedRecord): number =>
+  Math.min(connection.server.timeouts.totalMs, TASK_TTL_MS)
 
 /** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
 const needsTask = (record: RoutedRecord, link: Downlink, { catalog }: RequestContext): boolean => {

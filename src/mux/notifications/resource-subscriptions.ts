@@ -16,6 +16,8 @@ import { normalUri, UriIndex } from './uri-index.js'
 
 /** Maximum length of a subscribed URI; longer ones are rejected. */
 const URI_CHARS = 8192
+/** Maximum time for a server to answer a subscription, which clients share. */
+const ANSWER_MS = 60_000
 /** First and last delay before a refused renewal is tried again. */
 const RENEW_MS = 1000
 const RENEW_MOST_MS = 60_000
@@ -385,6 +387,9 @@ const request = async (
   const outcome: Outcome =
     link === undefined
       ? failed(new Fault('unavailable', 'it is not connected'))
-      : await askServer(link, method, textOf({ uri }), { clock, timeoutMs: server.timeouts.callMs, own })
+      : await askServer(link, method, textOf({ uri }), {
+          ...{ clock, own },
+          timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS),
+        })
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }

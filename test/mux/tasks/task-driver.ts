@@ -46,7 +46,7 @@ t.test(
     const { world, client, server } = await withTasks()
     const call = await start(client, { wantsProgress: true })
     const request = server.last('tools/call')
-    t.match(request, { taskTtlMs: 600_000, followsTasks: true })
+    t.match(request, { taskTtlMs: 3_600_000, followsTasks: true })
     request.progress(1)
     request.becomes(created({ pollInterval: 2000 }))
     await world.pass(1999)
@@ -102,7 +102,7 @@ t.test('a tool of which nothing is known yet is looked up before it is called', 
   const client = await world.client()
   client.call('tools/call', { name: 'big' })
   await settled()
-  t.equal(world.server('a').last('tools/call').taskTtlMs, 600_000)
+  t.equal(world.server('a').last('tools/call').taskTtlMs, 3_600_000)
 })
 
 t.test(

@@ -22,6 +22,8 @@ import { type Address, type AnyTransport, type ClientKind, transportTo, Wire } f
 export interface CallOptions {
   readonly signal?: AbortSignal
   readonly onprogress?: () => void
+  /** Maximum time in milliseconds that the SDK waits; 60 s by default. */
+  readonly timeout?: number
 }
 
 /** A server's lists, by the member that holds the items. */

@@ -18,7 +18,7 @@ export interface HeartbeatOptions {
 
 /**
  * Pings a silent server (utilities/ping). Any answer proves that it is alive; a server without the method is
- * not pinged again. Busy servers are not pinged, because requests in flight have their own timeouts.
+ * not pinged again. Busy servers are not pinged, and need not answer an earlier ping.
  */
 export class Heartbeat {
   readonly #conversation: Conversation
@@ -74,6 +74,8 @@ export class Heartbeat {
   #missed(id: number): void {
     this.#conversation.forget(id)
     this.#timeout = undefined
+    // A server may answer nothing else while it serves a request, for as long as the client waits for that.
+    if (this.#conversation.isBusy) return
     this.#misses += 1
     this.#log.warn({ misses: this.#misses }, 'the server did not answer a ping')
     if (this.#misses < MISSES_MAX) return

@@ -85,6 +85,17 @@ t.test('a server that talks, or owes an answer, is left alone', async t => {
   t.equal(pings.length, 0)
 })
 
+t.test('a server that is busy with a request may leave earlier pings unanswered', async t => {
+  const { clock, state } = start()
+  clock.advance(69_000)
+  state.isBusy = true
+  clock.advance(30 * 60_000)
+  t.equal(state.closed, 0)
+  state.isBusy = false
+  clock.advance(30_000 + 10_000)
+  t.equal(state.closed, 1, 'an idle one may not')
+})
+
 t.test('a heartbeat that was stopped asks nothing', async t => {
   const { clock, pings, heart } = start()
   heart.stop()
