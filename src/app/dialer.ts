@@ -1,6 +1,6 @@
 import { withCredential } from '../auth/client/proven-http.js'
 import type { Logins } from '../auth/store/logins.js'
-import type { Environment, ServerConfig, StdioTransport } from '../config/types.js'
+import type { Environment, ServerConfig, StdioTransport, UrlTransport } from '../config/types.js'
 import { inWorkspace } from '../control/workspace.js'
 import {
   EraCache,
@@ -36,6 +36,7 @@ const CONNECT_MS = 10_000
 const GONE_MS = 6000
 
 const httpClient = lateModule(() => import('../transport/http/client.js'))
+const decoding = lateModule(() => import('../transport/http/decoding.js'))
 const wsClient = lateModule(() => import('../transport/ws/client.js'))
 const socketClient = lateModule(() => import('../transport/socket/client.js'))
 
@@ -139,12 +140,12 @@ export class Dialer {
         return this.#openChild(transport, options)
       case 'http':
       case 'auto':
-        return openServerHttp(await this.#httpClient(server, options), transport, {
+        return openServerHttp(await this.#httpClient(server, options), await addressOf(transport), {
           ...options,
           hasSse: transport.kind === 'auto',
         })
       case 'sse':
-        return openLegacySse(await this.#httpClient(server, options), transport, options)
+        return openLegacySse(await this.#httpClient(server, options), await addressOf(transport), options)
       case 'ws': {
         const { connectWs } = await wsClient()
         const credential = await this.#context.logins.of(options.owner, server)
@@ -202,6 +203,13 @@ export class Dialer {
       throw withLastOutput(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
     }
   }
+}
+
+/** Returns the address and headers of a server; a configured `Accept-Encoding` takes precedence. */
+const addressOf = async ({ url, headers }: UrlTransport): Promise<Pick<UrlTransport, 'url' | 'headers'>> => {
+  const { ACCEPT_ENCODING } = await decoding()
+  const isGiven = Object.keys(headers).some(name => name.toLowerCase() === 'accept-encoding')
+  return { url, headers: isGiven ? headers : { ...headers, 'accept-encoding': ACCEPT_ENCODING } }
 }
 
 const hasToken = ({ transport }: ServerConfig): boolean =>

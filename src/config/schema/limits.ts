@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
     'four steps, see [Memory](#memory)',
   ],
   message: [
-    'Size of a message from a server: a line, an SSE event, the body of a response, a WebSocket message.',
+    'Size of a message from a server: a line, an SSE event, the body of a response, a WebSocket message; decoded, if it is compressed.',
     'skipped. Its call fails (reason `too-large`), or every call on that connection if its id is unknown. A WebSocket is closed (1009). A process that sends three in a minute, or an endless one, is restarted. An event stream is abandoned at twice the limit',
   ],
   body: [

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { Fault } from '../../kernel/faults.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -6,7 +7,8 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../../wire/http.js'
-import { transferFault } from './faults.js'
+import { createDecoder, type Decoder } from './decoding.js'
+import { originOf, transferFault } from './faults.js'
 import { Agent, errors } from './undici-parts.js'
 
 /** Timeouts of an HTTP client; 0 disables one. */
@@ -71,6 +73,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   #isPaused = false
   /** Headers of the response until its body is read. */
   #unreadHeaders: RawHeaders | undefined
+  /** Set for a body with a content coding. */
+  #decoder: Decoder | undefined
   #drainedBytes = 0
   #discardTimer: NodeJS.Timeout | undefined
   /** The same request at the target of a redirect. */
@@ -92,7 +96,9 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#next !== undefined) this.#next.pause()
     else {
       this.#isPaused = true
-      this.#controller?.pause()
+      // A paused decoder holds back the connection once it is full.
+      if (this.#decoder === undefined) this.#controller?.pause()
+      else this.#decoder.pause()
     }
   }
 
@@ -102,7 +108,9 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
       this.#isPaused = false
       // In the next tick for the same reason as in `start`.
       process.nextTick(() => {
-        if (!this.#isPaused) this.#controller?.resume()
+        if (this.#isPaused) return
+        if (this.#decoder === undefined) this.#controller?.resume()
+        else this.#decoder.resume()
       })
     }
   }
@@ -112,6 +120,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     else if (this.#unreadHeaders === undefined || !isWorthReading(this.#unreadHeaders)) this.#cut()
     else if (this.#listener !== undefined) {
       this.#listener = undefined
+      this.#stopDecoding()
       this.#discardTimer = setTimeout(() => this.#cut(), DISCARD_MS).unref()
       this.resume()
     }
@@ -135,14 +144,15 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     this.#unreadHeaders = headers
     const url = this.#redirects < MAX_REDIRECTS ? redirectUrl(status, headers, this.#request) : undefined
     if (url !== undefined) this.#follow(url)
-    else this.#listener?.head(status, joined(headers))
-    if (this.#isPaused) controller.pause()
+    else this.#begin(status, headers)
+    if (this.#isPaused && this.#decoder === undefined) controller.pause()
   }
 
-  onResponseData(_controller: Controller, chunk: Buffer): void {
+  onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#listener !== undefined) {
       this.#unreadHeaders = undefined
-      this.#listener.data(chunk)
+      if (this.#decoder === undefined) this.#listener.data(chunk)
+      else if (!this.#decoder.write(chunk)) controller.pause()
       return
     }
     this.#drainedBytes += chunk.length
@@ -150,11 +160,57 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 
   onResponseEnd(): void {
-    this.#end(undefined)
+    if (this.#decoder === undefined) this.#end(undefined)
+    else this.#endDecoding(undefined)
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#end(error)
+    if (this.#decoder === undefined) this.#end(error)
+    else this.#endDecoding(transferFault(error, this.#request.url))
+  }
+
+  #begin(status: number, headers: RawHeaders): void {
+    const coding = headers['content-encoding']
+    if (coding === undefined || this.#listener === undefined) this.#listener?.head(status, joined(headers))
+    else this.#beginEncoded(status, headers, coding)
+  }
+
+  #beginEncoded(status: number, headers: RawHeaders, coding: string | readonly string[]): void {
+    const decoder = createDecoder(coding, {
+      origin: originOf(this.#request.url),
+      data: chunk => this.#listener?.data(chunk),
+      ended: fault => {
+        const controller = this.#controller
+        this.#end(fault)
+        controller?.abort(new errors.RequestAbortedError())
+      },
+      drained: () => process.nextTick(() => this.#controller?.resume()),
+    })
+    if (!(decoder instanceof Fault)) {
+      this.#decoder = decoder
+      if (this.#isPaused) decoder?.pause()
+      this.#listener?.head(status, joined(headers))
+    } else if (status < 400) {
+      this.#listener?.ended(decoder)
+      this.#cut()
+    } else {
+      // The status counts, but the body cannot be read.
+      this.#listener?.head(status, { ...joined(headers), 'content-type': undefined })
+      this.#listener?.ended(decoder)
+      this.#cut()
+    }
+  }
+
+  /** Delivers the rest of an encoded body after the connection has finished with it. */
+  #endDecoding(fault: Fault | undefined): void {
+    this.#controller = undefined
+    this.#unreadHeaders = undefined
+    this.#decoder?.end(fault)
+  }
+
+  #stopDecoding(): void {
+    this.#decoder?.destroy()
+    this.#decoder = undefined
   }
 
   #dispatch(): void {
@@ -170,6 +226,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   #cut(): void {
     this.#listener = undefined
+    this.#stopDecoding()
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 
@@ -180,6 +237,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     // The connection may serve another request already.
     this.#controller = undefined
     this.#unreadHeaders = undefined
+    this.#stopDecoding()
     listener?.ended(error === undefined ? undefined : transferFault(error, this.#request.url))
   }
 

@@ -27,7 +27,7 @@ function causeCodeOf(error: unknown): string {
 }
 
 /** Returns scheme, host and port, the part of a URL without secrets. */
-const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
+export const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
 
 /**
  * Converts a connection error to a Fault with a readable message: `unavailable` without a connection,

@@ -4,7 +4,9 @@ import { Agent, type Dispatcher, errors, request as send } from 'undici'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
-import { transferFault } from './faults.js'
+import { nothing } from '../../kernel/nothing.js'
+import { ACCEPT_ENCODING, createDecoder, Decoder } from './decoding.js'
+import { originOf, transferFault } from './faults.js'
 
 /** Addresses that a guarded fetch may use. */
 export interface GuardedFetchOptions {
@@ -76,15 +78,43 @@ const exchange = async (
   const { statusCode, headers, body } = await send(request.url, {
     ...options,
     method: request.method,
-    headers: Object.fromEntries(request.headers),
+    headers: { 'accept-encoding': ACCEPT_ENCODING, ...Object.fromEntries(request.headers) },
     body: request.body === null ? null : Buffer.from(await request.arrayBuffer()),
   })
-  const bytes = await body.arrayBuffer()
+  const bytes = await decoded(Buffer.from(await body.arrayBuffer()), headers['content-encoding'], request.url)
   const pairs = Object.entries(headers).flatMap(([name, value = []]) =>
-    [value].flat().map((each): [string, string] => [name, each]),
+    CODING_HEADERS.has(name) ? [] : [value].flat().map((each): [string, string] => [name, each]),
   )
-  return new Response(bytes.byteLength === 0 ? null : bytes, { status: statusCode, headers: pairs })
+  return new Response(bytes.length === 0 ? null : bytes, { status: statusCode, headers: pairs })
 }
+
+/** Describe the body as sent, not as returned. */
+const CODING_HEADERS: ReadonlySet<string> = new Set(['content-encoding', 'content-length'])
+
+/** Decodes a body up to the limit. Rejects with a Fault. */
+const decoded = (bytes: Buffer, coding: string | string[] | undefined, url: string): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const decoder = createDecoder(coding ?? '', {
+      origin: originOf(url),
+      data: chunk => {
+        chunks.push(chunk)
+        length += chunk.length
+        if (length <= LIMIT_BYTES) return
+        reject(new errors.ResponseExceededMaxSizeError())
+        if (decoder instanceof Decoder) decoder.destroy()
+      },
+      ended: fault => (fault === undefined ? resolve(Buffer.concat(chunks)) : reject(fault)),
+      drained: nothing,
+    })
+    if (decoder === undefined) resolve(bytes)
+    else if (decoder instanceof Fault) reject(decoder)
+    else {
+      if (bytes.length > 0) decoder.write(bytes)
+      decoder.end(undefined)
+    }
+  })
 
 class Guard {
   readonly #hosts: ReadonlySet<string>
