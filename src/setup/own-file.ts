@@ -4,6 +4,7 @@ import { DEFAULTS } from '../config/defaults.js'
 import { SMALL_FILE_BYTES } from '../config/file/small-file.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
+import { isSwitchedOff, OFF_IF_FALSE } from '../config/schema/keys.js'
 import { isObject } from '../kernel/object.js'
 import type { ClientMachine } from './clients/machine.js'
 import type { FileChange } from './edit/change.js'
@@ -90,19 +91,17 @@ const urlsOf = ({ host, port }: Readonly<Record<string, unknown>>): readonly str
   )
 }
 
-/** Returns the changes of an entry's `disabled` and `enabled`; empty if none are needed. */
+/** Returns the changes that switch an entry on or off; empty if none are needed. */
 export const toggled = (name: string, entry: ImportedEntry, isDisabled: boolean): readonly FileChange[] => {
   const inner = entry[WRAPPER]
   // Reads them like `config/read/entry.ts`.
   const isInner = isObject(inner) && ('disabled' in inner || 'enabled' in inner)
-  const { disabled, enabled } = (isInner ? inner : entry) as ImportedEntry
-  if ((disabled === true || enabled === false) === isDisabled) return []
+  const own = (isInner ? inner : entry) as ImportedEntry
+  if (isSwitchedOff(key => own[key]) === isDisabled) return []
   const at = isInner ? [name, WRAPPER] : [name]
   if (isDisabled) return [{ at, name: 'disabled', value: true }]
-  return [
-    { at, name: 'disabled', value: undefined },
-    ...(enabled === false ? [{ at, name: 'enabled', value: undefined }] : []),
-  ]
+  const off = OFF_IF_FALSE.filter(key => own[key] === false)
+  return ['disabled', ...off].map(key => ({ at, name: key, value: undefined }))
 }
 
 const WRAPPER = 'x-mcp-proxy'

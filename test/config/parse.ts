@@ -270,6 +270,26 @@ t.test('variables are put in place wherever a server is described', async t => {
   ])
 })
 
+t.test('arguments get the variables of their own entry first', async t => {
+  const program = (entry: string) => server(entry)?.transport
+  const env = '"env": { "TOKEN": "Bearer ${TOKEN}", "EMPTY": "", "N": 1, "ROOT": "${workspaceFolder}" }'
+  t.match(
+    program(`{ "command": "\${N}x", "cwd": "/w/\${N}", ${env},
+      "args": ["A:\${TOKEN}", "\${env:TOKEN}", "$\${TOKEN}", "\${EMPTY:-d}", "\${N}\${PORT}", "\${ROOT}/a"] }`),
+    {
+      command: '1x',
+      cwd: resolve('/w/1'),
+      args: ['A:Bearer s3cr3t-value', 's3cr3t-value', '${TOKEN}', 'd', '19', '${workspaceFolder}/a'],
+      env: { TOKEN: 'Bearer s3cr3t-value' },
+    },
+  )
+  t.match(
+    program(`{ "command": "bash", ${env}, "args": ["-c", "x '\${TOKEN}' \${PORT}"] }`),
+    { args: ['-c', "x '${TOKEN}' 9"] },
+    'a shell has its own variables',
+  )
+})
+
 t.test('every way to name a transport leads to one of six', async t => {
   const kinds: Record<string, string> = {
     '{ "type": "stdio", "command": "x" }': 'stdio',
@@ -279,6 +299,14 @@ t.test('every way to name a transport leads to one of six', async t => {
     '{ "type": "sse", "url": "https://h/" }': 'sse',
     '{ "type": "ws", "url": "wss://h/" }': 'ws',
     '{ "type": "websocket", "url": "ws://h/" }': 'ws',
+    '{ "type": "streamable_http", "url": "https://h/" }': 'http',
+    '{ "type": "StreamableHttp", "url": "https://h/" }': 'http',
+    '{ "type": "http-stream", "url": "https://h/" }': 'http',
+    '{ "type": "SSE", "url": "https://h/" }': 'sse',
+    '{ "type": "WebSocket", "url": "ws://h/" }': 'ws',
+    '{ "type": "STDIO", "command": "x" }': 'stdio',
+    '{ "type": "local", "command": "x" }': 'stdio',
+    '{ "type": "remote", "url": "https://h/" }': 'auto',
     '{ "url": "wss://h/" }': 'ws',
     '{ "url": "WS://h/" }': 'ws',
     '{ "url": "http://h/" }': 'auto',
@@ -705,7 +733,12 @@ t.test('what is odd about a server is told, and the server is used', async t => 
 })
 
 t.test('a server that is switched off is not looked at any further', async t => {
-  for (const entry of ['{ "disabled": true, "args": ["${NOPE}"] }', '{ "enabled": false, "url": 5 }']) {
+  for (const entry of [
+    '{ "disabled": true, "args": ["${NOPE}"] }',
+    '{ "enabled": false, "url": 5 }',
+    '{ "isActive": false, "command": "" }',
+    '{ "active": false, "command": "x" }',
+  ]) {
     const loaded = one(entry)
     t.strictSame([told(loaded), loaded.disabled], [[], [{ name: 'a', why: 'disabled' }]], entry)
   }

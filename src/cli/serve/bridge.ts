@@ -43,7 +43,9 @@ const flags = {
       'The revision of the server: 2026-07-28 (modern), older (legacy), or detected (auto, the default)',
   },
   ...listenOptions,
-  header: textsOption('For a URL: a header of every request, as "Name: value"; may be repeated'),
+  header: textsOption(
+    'For a URL: a header of every request, as "Name: value" with variables such as ${TOKEN}; may be repeated',
+  ),
   'startup-wait': textOption(
     'How long initialize and lists wait for the server to start, such as 5s; without it as long as needed',
   ),
@@ -73,7 +75,10 @@ export const bridge = defineVerb({
     ['mcp-proxy bridge --to ws -- npx -y some-server', 'A local server over WebSocket'],
     ['mcp-proxy bridge --from sse http://localhost:3001/sse', 'An old server for newer clients'],
     ['mcp-proxy bridge --to stdio https://example.com/mcp', 'A remote server for a stdio client'],
-    ['mcp-proxy bridge --to stdio --header "Authorization: Bearer $TOKEN" https://example.com/mcp', ''],
+    [
+      "mcp-proxy bridge --to stdio --header 'Authorization: Bearer ${TOKEN}' https://example.com/mcp",
+      'With a token from the environment',
+    ],
   ],
   async run(args, command) {
     checkCombination(args, command)

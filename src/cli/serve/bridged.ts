@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { splitArgument } from '../../config/read/secrets.js'
 import { readTransportAddress } from '../../config/read/transport.js'
+import { expand } from '../../config/read/variables.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
@@ -64,11 +65,28 @@ const WRONG_URL: Readonly<Record<(typeof FROM)[number], string>> = {
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/
 
 const readHeader = (text: string): [name: string, value: string] => {
-  const [, name, value] = HEADER.exec(text) ?? []
+  const [, name, value] = HEADER.exec(withVariables(text)) ?? []
   if (name === undefined || value === undefined) {
     throw new CliError(EXIT.usage, '--header needs "Name: value", without line breaks')
   }
   return [name, value.trim()]
+}
+
+/** Expands the variables of a header as a configuration file does, so that secrets stay out of arguments. */
+const withVariables = (header: string): string => {
+  const { text, faults } = expand(header, process.env, { folder: process.cwd() })
+  const [fault] = faults
+  if (fault === undefined) return text
+  if (fault.is === 'unset') {
+    const fix = `set it, or write \${${fault.name}:-default}`
+    throw new CliError(EXIT.usage, `--header: the variable ${fault.name} is not set`, { fix })
+  }
+  if (fault.is === 'unread')
+    throw new CliError(EXIT.usage, `--header: the file ${fault.path} ${fault.why}`, {
+      fix: 'write another path',
+    })
+  const fix = 'write ${NAME} or ${NAME:-default} for a variable, or $${ for the characters themselves'
+  throw new CliError(EXIT.usage, '--header: invalid variable after "${"', { fix })
 }
 
 const RUNNERS =

@@ -2,7 +2,13 @@ import type { ProblemText, Report } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
-import { FOREIGN_SERVER_KEYS, NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
+import {
+  FOREIGN_SERVER_KEYS,
+  isSwitchedOff,
+  NO_FOREIGN_KEYS,
+  OFF_IF_FALSE,
+  warnUnknown,
+} from '../schema/keys.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
 import type { Environment, Timeouts, Variable } from '../types.js'
 
@@ -30,6 +36,8 @@ export interface ReadContext {
   readonly lacks?: string[] | undefined
   /** Set where an entry may name the folder of a client. */
   readonly workspace?: WorkspaceUse
+  /** Variables of the entry's own program, which precede `env`. */
+  readonly own?: Environment
 }
 
 /** The members of a server's entry, merged with `x-mcp-proxy`, with all spellings of `url` as `url`. */
@@ -63,10 +71,9 @@ export function foldEntry(item: TreeItem): Folded {
   const outer = new Map(members(item))
   const wrapper = outer.get('x-mcp-proxy')
   const inner = wrapper === undefined ? undefined : members(wrapper)
-  if (inner?.has('disabled') === true || inner?.has('enabled') === true) {
+  if (['disabled', 'enabled'].some(key => inner?.has(key))) {
     // The two keys belong together: in a shared file the outer one may be for the client.
-    outer.delete('disabled')
-    outer.delete('enabled')
+    for (const key of ['disabled', ...OFF_IF_FALSE]) outer.delete(key)
   }
   for (const [name, member] of inner ?? []) if (KEYS.own.includes(name)) outer.set(name, member)
   for (const other of ['serverUrl', 'httpUrl']) {
@@ -76,8 +83,8 @@ export function foldEntry(item: TreeItem): Folded {
   return outer
 }
 
-export const isDisabled = (folded: Folded): boolean =>
-  folded.get('disabled')?.node.value === true || folded.get('enabled')?.node.value === false
+/** Returns whether an entry is switched off, by our key or by the key of a client's file. */
+export const isDisabled = (folded: Folded): boolean => isSwitchedOff(key => folded.get(key)?.node.value)
 
 /** Validates an entry and warns of unknown keys; undefined after errors were reported. */
 export function readEntry(

@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import { socketPathOf } from '../../kernel/machine/socket-path.js'
 import type { ProblemText } from '../file/problem.js'
 import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
-import type { ServerTransport, ServerWritten, UrlTransport } from '../types.js'
+import { type TransportType, transportTypeOf } from '../schema/transport-type.js'
+import type { Environment, ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import type { ReadContext, ServerEntry } from './entry.js'
 import { readServerEnvFile, type ServerEnvFile } from './env-file.js'
+import { isShellScript } from './shell-script.js'
 import { expanded, expandedPath, expandedWhole, withoutWorkspace } from './variables.js'
-
-type Kind = 'stdio' | Exclude<UrlTransport['kind'], 'auto'>
 
 /** The transport of a server, resolved and as written. */
 export interface Reach {
@@ -16,16 +16,6 @@ export interface Reach {
   /** Set if it runs in the folder of a client. */
   readonly usesWorkspace?: boolean
 }
-
-const KINDS = {
-  stdio: 'stdio',
-  http: 'http',
-  'streamable-http': 'http',
-  streamableHttp: 'http',
-  sse: 'sse',
-  ws: 'ws',
-  websocket: 'ws',
-} as const satisfies Record<NonNullable<ServerEntry['values']['type']>, Kind>
 
 /** Reads the transport of a server; undefined after it reported errors. */
 export function readReach(entry: ServerEntry, context: ReadContext): Reach | undefined {
@@ -37,16 +27,17 @@ export function readReach(entry: ServerEntry, context: ReadContext): Reach | und
     report.nameError(entry.item, words)
     return undefined
   }
-  const type = entry.members.get('type')
-  const kind = entry.values.type === undefined ? undefined : KINDS[entry.values.type]
+  const type = entry.members.get('type') ?? entry.item
+  const kind = readType(entry, context)
+  if (kind === 'unknown') return undefined
   if (command !== undefined) {
     if (kind === undefined || kind === 'stdio') return readStdio(entry, command, context)
-    report.error(type ?? entry.item, { message: 'this type needs "url", not "command"', fix: TYPE_FIX })
+    report.error(type, { message: 'this type needs "url", not "command"', fix: TYPE_FIX })
     return undefined
   }
   if (url !== undefined) {
-    if (kind !== 'stdio') return readUrl(entry, url, kind, context)
-    report.error(type ?? entry.item, { message: 'this type needs "command", not "url"', fix: TYPE_FIX })
+    if (kind !== 'stdio') return readUrl(entry, url, kind === 'remote' ? undefined : kind, context)
+    report.error(type, { message: 'this type needs "command", not "url"', fix: TYPE_FIX })
     return undefined
   }
   report.nameError(entry.item, {
@@ -56,7 +47,21 @@ export function readReach(entry: ServerEntry, context: ReadContext): Reach | und
   return undefined
 }
 
+/** Reads the name of a transport in any spelling; `unknown` after it reported an error. */
+const readType = (entry: ServerEntry, { report }: ReadContext): TransportType | 'unknown' | undefined => {
+  const { type } = entry.values
+  if (type === undefined) return undefined
+  const kind = transportTypeOf(type)
+  if (kind !== undefined) return kind
+  report.error(entry.members.get('type') ?? entry.item, {
+    message: 'this value is not allowed here',
+    fix: UNKNOWN_TYPE_FIX,
+  })
+  return 'unknown'
+}
+
 const TYPE_FIX = 'Remove "type", or write the key that it needs.'
+const UNKNOWN_TYPE_FIX = 'Write "stdio", "http", "sse" or "ws", or leave it out.'
 
 const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): Reach => {
   const workspace = { isUsed: entry.values.sharing === 'workspace' }
@@ -70,11 +75,9 @@ const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): R
   const envFileItem = entry.members.get('envFile')
   const envFile = envFileItem && readServerEnvFile(envFileItem, outer)
   const { env, unsetEnv } = readEnv(entry.members.get('env'), envFile?.values ?? {}, context)
-  const program = {
-    command: expandedPath(command, context),
-    args: args.map(arg => expanded(String(arg.node.value), arg, context)),
-  }
-  const folder = cwd && folderIn(expandedPath(cwd, context), context)
+  const inProgram = { ...context, own: env }
+  const program = { command: expandedPath(command, inProgram), args: readArgs(command, args, inProgram) }
+  const folder = cwd && folderIn(expandedPath(cwd, inProgram), context)
   return {
     transport: {
       kind: 'stdio',
@@ -91,6 +94,20 @@ const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): R
       ...writtenPlaces(values.cwd, envFile),
     },
   }
+}
+
+/** Expands arguments. A script for a shell keeps the variables of the program, which the shell expands. */
+const readArgs = (
+  command: TreeItem,
+  args: readonly TreeItem[],
+  context: ReadContext & { readonly own: Environment },
+): readonly string[] => {
+  const kept = Object.keys(context.own).map((name): [string, string] => [name, `\${${name}}`])
+  const inScript = { ...context, own: bareRecord(kept) }
+  const words = [command, ...args].map(({ node }) => String(node.value))
+  return words
+    .slice(1)
+    .map((word, at) => expanded(word, args[at] ?? command, isShellScript(words, at + 1) ? inScript : context))
 }
 
 const writtenPlaces = (cwd: string | undefined, envFile: ServerEnvFile | undefined): ServerWritten => ({

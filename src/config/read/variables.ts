@@ -46,13 +46,25 @@ const valueFor = (name: string, fallback: string | undefined, env: Environment):
   return found === '' ? (fallback ?? found) : (found ?? fallback)
 }
 
+/** Where `expand` finds values, besides the environment. */
+interface ExpandOptions {
+  /** Folder of relative paths in `${file:…}`. */
+  readonly folder?: string
+  readonly workspace?: WorkspaceUse | undefined
+  /** Variables that precede the environment, except in `${env:VAR}`. */
+  readonly own?: Environment | undefined
+}
+
 /**
  * Replaces `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env:VAR:-default}`; `$${` becomes `${`. As in
  * a shell, the default is for a variable that is unset or empty, and values are not expanded again.
  * `${file:/path}` is the content of a file without its last line break, relative to `folder`.
- * @internal
  */
-export function expand(text: string, env: Environment, folder = '/', workspace?: WorkspaceUse): Expansion {
+export function expand(
+  text: string,
+  env: Environment,
+  { folder = '/', workspace, own = {} }: ExpandOptions = {},
+): Expansion {
   const faults: ExpansionFault[] = []
   const variables: Pick<Variable, 'name' | 'value'>[] = []
   const readFile = (all: string, written: string): string => {
@@ -76,6 +88,8 @@ export function expand(text: string, env: Environment, folder = '/', workspace?:
       workspace.isUsed = true
       return all
     }
+    // These values are expanded already.
+    if (Object.hasOwn(own, name) && !inner.startsWith('env:')) return valueFor(name, fallback, own) ?? ''
     const value = valueFor(name, fallback, env)
     if (value === undefined) faults.push({ is: 'unset', name })
     else variables.push({ name, value })
@@ -111,8 +125,8 @@ export const withoutDefaults = (text: string): string =>
 
 /** Expands a text; reports failed expansions at `item`. */
 export const expanded = (raw: string, item: TreeItem, context: ReadContext): string => {
-  const { env, report, variables, files, lacks, folder, workspace } = context
-  const { text, faults, variables: found } = expand(raw, env, folder, workspace)
+  const { env, report, variables, files, lacks, folder, workspace, own } = context
+  const { text, faults, variables: found } = expand(raw, env, { folder, workspace, own })
   variables.push(...found)
   for (const { name } of found) {
     const file = /^file:(.*)$/s.exec(name)?.[1]

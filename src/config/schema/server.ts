@@ -254,11 +254,13 @@ export const server = z.object(
       )
       .meta({ as: 'transport', reload: 'replaced' }),
     type: z
-      .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'], {
+      .union([z.enum(['stdio', 'http', 'sse', 'ws'], { error: TYPE_FIX }), text(TYPE_FIX)], {
         error: TYPE_FIX,
       })
       .optional()
-      .describe('The transport; derived from the address if absent, see docs/configuration.md#transports.')
+      .describe(
+        'The transport; derived from the address if absent, see docs/configuration.md#transports. Other spellings, such as `streamable-http`, `websocket` and `local`, are accepted too.',
+      )
       .meta({ as: 'transport', reload: 'replaced' }),
     ...own,
     'x-mcp-proxy': z

@@ -1,4 +1,5 @@
 import { DEFAULTS } from '../../config/defaults.js'
+import { isSwitchedOff } from '../../config/schema/keys.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { isObject } from '../../kernel/object.js'
 import { identityOf, resolvedEntry, settingsOf } from '../../setup/import/identity.js'
@@ -16,7 +17,7 @@ export const enabledEntries = ({
   envFile,
 }: ConfigFacts): readonly (readonly [name: string, entry: ImportedEntry])[] =>
   [...entries].flatMap(([name, raw]) => {
-    if (raw['disabled'] === true || raw['enabled'] === false) return []
+    if (isSwitchedOff(key => raw[key])) return []
     const { envFile: file = null, inheritEnv = null } = raw
     const { entry } = normalise(raw, DIALECT)
     return [[name, resolvedEntry({ ...entry, envFile: file, inheritEnv }, envFile.values)]]

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import picomatch from 'picomatch'
+import { isSwitchedOff } from '../../config/schema/keys.js'
 import type { OwnFile } from '../own-file.js'
 import { withEnvFile } from './env-file.js'
 import { dependsOnFolder, inFolder } from './folder.js'
@@ -282,7 +283,7 @@ type Traits = Pick<Known, 'identity' | 'settings' | 'untimed' | 'isOff'>
 
 const STATES = { add: 'new', rename: 'renamed', replace: 'replaced' } as const
 
-const isOff = (entry: ImportedEntry): boolean => entry['disabled'] === true || entry['enabled'] === false
+const isOff = (entry: ImportedEntry): boolean => isSwitchedOff(key => entry[key])
 
 const without = (entry: ImportedEntry, key: string): ImportedEntry =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => name !== key))

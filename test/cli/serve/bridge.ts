@@ -5,7 +5,7 @@ import { bridgedName, commandTransport, type UrlFlags, urlTransport } from '../.
 import { socketUrlOf } from '../../../src/kernel/machine/socket-path.js'
 import { RawClient } from '../../support/client/raw-client.js'
 import { codeOnSignal, skipWithout, socketFile, tracedImports, until } from '../../support/processes.js'
-import { INITIALIZE, type Running, startBin, TINY } from '../../support/proxy/start.js'
+import { INITIALIZE, type Running, setEnv, startBin, TINY } from '../../support/proxy/start.js'
 
 const AWKWARD = ['--config', 'x', '--help', '--', '--port=1', '', 'a b', "it's", '$HOME', '"q"', '-']
 
@@ -305,4 +305,24 @@ t.test('headers of a URL are taken as curl takes them', async t => {
   for (const bad of ['no colon', ': no name', 'a b: c', 'X: a\nY: b']) {
     t.throws(() => urlTransport('http://localhost/mcp', { header: [bad] }), { code: 2 }, bad)
   }
+})
+
+t.test('headers of a URL take variables of the environment, and unknown ones are an error', async t => {
+  setEnv(t, { AUTH_HEADER: 'Bearer KEY', EVIL: 'x\r\nX-Evil: 1' })
+  const headers = [
+    'Authorization:${AUTH_HEADER}',
+    'X-Team: ${NO_SUCH_VARIABLE:-red}',
+    'X-Raw: $${AUTH_HEADER}',
+  ]
+  t.match(urlTransport('http://localhost/mcp', { header: headers }), {
+    headers: { Authorization: 'Bearer KEY', 'X-Team': 'red', 'X-Raw': '${AUTH_HEADER}' },
+  })
+  const rows = [
+    ['X: ${NO_SUCH_VARIABLE}', /the variable NO_SUCH_VARIABLE is not set/],
+    ['X: ${input:key}', /invalid variable/],
+    ['X: ${file:/nowhere}', /the file .*nowhere/],
+    ['X: ${EVIL}', /without line breaks/],
+  ] as const
+  for (const [header, message] of rows)
+    t.throws(() => urlTransport('http://localhost/mcp', { header: [header] }), { code: 2, message }, header)
 })

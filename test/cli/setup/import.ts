@@ -74,6 +74,9 @@ t.test('a server is disabled, enabled and removed, and its entry is printed with
   writeFileSync(config, '{ "mcpServers": { "a": { "x-mcp-proxy": { "enabled": false }, "command": "x" } }, }')
   await runHere(t, 'enable', 'a', '--config', config)
   t.equal(readFileSync(config, 'utf8'), '{ "mcpServers": { "a": { "x-mcp-proxy": { }, "command": "x" } }, }')
+  writeFileSync(config, '{ "mcpServers": { "a": { "command": "x", "isActive": false } } }')
+  await runHere(t, 'enable', 'a', '--config', config)
+  t.same(read().a, { command: 'x' }, 'also with the switch of another program')
   const file = join(home, 'twice.json')
   writeFileSync(file, '{ "mcpServers": { "a": { "command": "x" },\n "a": { "command": "y" } } }')
   t.match(await runHere(t, 'disable', 'a', '--config', file), {
