@@ -101,6 +101,7 @@ export class Dialer {
         capabilities: greeting.capabilities,
         clientInfo: greeting.clientInfo ?? identity,
         session: greeting.session,
+        lastLoss: greeting.lastLoss,
         identity,
         era: server.era,
         serverRequests: greeting.serverRequests,

@@ -4,6 +4,9 @@ import { errorCode, RPC_CODES } from './rpc-error.js'
 /** The label for values outside of our tables. */
 export const OTHER = '_OTHER'
 
+/** The `data.reason` of a connection that ended because the server lost the session. */
+export const SESSION_LOST = 'session_lost'
+
 /** The codes defined by JSON-RPC or a revision of MCP. */
 const KNOWN_CODES: ReadonlySet<number> = new Set([
   ...[-32700, -32600, -32601, -32602, -32603],

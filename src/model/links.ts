@@ -249,6 +249,8 @@ export type OnLate = () => void
 export interface CallSink {
   /** Over HTTP: additional headers of the request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Over HTTP: true if a kept connection closed while the request was sent before. */
+  readonly isRepeat?: boolean
   /** The call that the request belongs to; a wrapping sink has the same owner. */
   readonly owner?: object | undefined
   progress(progress: Progress): void

@@ -182,7 +182,8 @@ export class Connection {
     if (this.#isClosed || this.#isRetired) return Promise.reject(this.#supervisor.unavailable(stopped()))
     if (this.link !== undefined) return Promise.resolve(this.link)
     const notDue = this.#supervisor.notDue()
-    if (notDue !== undefined) return Promise.reject(notDue)
+    if (notDue !== undefined)
+      return this.#supervisor.pause()?.then(() => this.open()) ?? Promise.reject(notDue)
     return this.#opening ?? this.#start()
   }
 
@@ -336,6 +337,7 @@ export class Connection {
         : this.#serverRequests,
       capabilities: share.capabilities,
       workspace: share.workspace,
+      lastLoss: this.lastLoss?.why.message,
       clientInfo: isOnes ? this.#past.first?.info : undefined,
       session: isOnes ? this.#past.first?.sessionAt?.(server.name) : undefined,
     }

@@ -71,6 +71,8 @@ export interface Greeting {
   readonly clientInfo: JsonText | undefined
   /** Storage for the session if only one client uses the connection; a stored session is resumed. */
   readonly session?: ServerSession | undefined
+  /** The reason for which the previous connection was lost. */
+  readonly lastLoss?: string | undefined
   /** The clients' folder, if only they use the connection. */
   readonly workspace?: string | undefined
   /** The mode of the clients, which is tried first. */

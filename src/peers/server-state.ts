@@ -1,5 +1,6 @@
 import { type Backoff, steadyBackoffMs } from '../kernel/async/backoff.js'
 import type { Fault } from '../kernel/faults.js'
+import { SESSION_LOST } from '../model/failure.js'
 import { loginReasonOf } from '../model/login.js'
 
 /** Rules for restarting a lost server, and for giving up. */
@@ -69,6 +70,9 @@ const STEADY_MS = 60_000
 /** Minimum time after a missing login before a call tries again, so that a new login takes effect soon. */
 const LOGIN_MS = 5000
 
+/** Minimum time between two sessions of one connection, however often its server loses them. */
+const SESSION_MS = 1000
+
 export const IDLE: ServerState = { at: 'idle' }
 
 /** @internal */
@@ -117,7 +121,9 @@ const afterLoss = (
   if (loginReasonOf(why) !== undefined) {
     return { at: 'needs-auth', past: state.past, untilMs: nowMs + LOGIN_MS, why }
   }
-  if (hasWorked(state, nowMs)) return { at: 'backoff', past: NO_PAST, untilMs: nowMs, why }
+  const pausedMs = state.at === 'ready' && isSessionLoss(why) ? state.sinceMs + SESSION_MS : nowMs
+  const soonMs = Math.max(nowMs, pausedMs)
+  if (hasWorked(state, nowMs)) return { at: 'backoff', past: NO_PAST, untilMs: soonMs, why }
   const past = withFailure(state.past, nowMs, rules)
   if (past.gaveUp !== undefined || past.recentMs.length >= rules.failures) {
     return {
@@ -131,8 +137,14 @@ const afterLoss = (
   // The first loss of a usable connection may be an accident.
   const isAccident = state.at === 'ready' && past.failures === 1
   const waitMs = isAccident ? 0 : steadyBackoffMs(past.failures - 1, rules) * jitter
-  return { at: 'backoff', past, untilMs: nowMs + waitMs, why }
+  return { at: 'backoff', past, untilMs: Math.max(soonMs, nowMs + waitMs), why }
 }
+
+const isSessionLoss = ({ data }: Fault): boolean => data?.['reason'] === SESSION_LOST
+
+/** Returns whether a connection waits only for the minimum time between two sessions. */
+export const isPaused = ({ why, past }: Extract<ServerState, { at: 'backoff' }>): boolean =>
+  isSessionLoss(why) && past.failures <= 1
 
 const hasWorked = (state: ServerState, nowMs: number): boolean =>
   state.at === 'ready' && (state.hasServed || nowMs - state.sinceMs >= STEADY_MS)

@@ -4,7 +4,7 @@ import { errorLines } from '../kernel/error-lines.js'
 import { Fault } from '../kernel/faults.js'
 import { loginReasonOf } from '../model/login.js'
 import type { ServerOptions } from './dial.js'
-import { failuresOf, IDLE, nextState, type ServerEvent, type ServerState } from './server-state.js'
+import { failuresOf, IDLE, isPaused, nextState, type ServerEvent, type ServerState } from './server-state.js'
 
 /** Minimum time after a failed attempt before a call may start the next one in a crash loop. */
 const DEMAND_MS = 5000
@@ -87,6 +87,14 @@ export class Supervisor {
     if (isEarly) return this.unavailable(state.why)
     const gaveUp = state.at === 'starting' ? state.past.gaveUp : undefined
     return gaveUp && this.unavailable(gaveUp)
+  }
+
+  /** Resolves when the session after a lost one may begin; undefined in any other state. */
+  pause(): Promise<void> | undefined {
+    const state = this.#state
+    if (state.at !== 'backoff' || !isPaused(state)) return undefined
+    const { clock } = this.#supervised
+    return new Promise(resolve => clock.after(state.untilMs - clock.nowMs(), resolve))
   }
 
   unavailable(why: Fault): Fault {

@@ -61,6 +61,10 @@ export interface OutboundRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer
+  /** Opens a connection of its own: a kept one closed while this request was sent. */
+  readonly onNewConnection?: boolean
+  /** Belongs to a session that worked before, so that a 401 without a challenge concerns the session. */
+  readonly hasWorked?: boolean
 }
 
 /** Receives the body of a reply. */
@@ -75,8 +79,8 @@ export interface BodyReader {
  * it ends with a Fault (`unavailable`, `timeout`, `disconnected`); an HTTP status is never a Fault.
  */
 export interface ReplyListener extends BodyReader {
-  /** The status line and headers arrived; at most once. */
-  head(status: number, headers: HttpHeaders): void
+  /** The status line and headers arrived; at most once. `statusText` is empty over HTTP/2. */
+  head(status: number, headers: HttpHeaders, statusText?: string): void
 }
 
 /** PORT, client side. A request and its reply, which may take hours. Silent after `discard` or `abort`. */

@@ -88,10 +88,10 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
 
   // ── called by the HTTP client ──
 
-  head(status: number, headers: HttpHeaders): void {
+  head(status: number, headers: HttpHeaders, statusText?: string): void {
     const again = status === 401 || status === 403 ? this.#refused(status, headers) : undefined
     if (again === undefined) {
-      this.#listener.head(status, headers)
+      this.#listener.head(status, headers, statusText)
       return
     }
     this.#outbound?.discard()
@@ -114,6 +114,8 @@ class ProvenExchange implements OutboundExchange, ReplyListener {
   }
 
   #refused(status: number, headers: HttpHeaders): Promise<void> | undefined {
+    // Without a challenge, servers mean the session; the next one shows whether a login is missing.
+    if (this.#request.hasWorked === true && headers['www-authenticate'] === undefined) return undefined
     const isRepeated = this.#isRepeated
     return this.#credential.refused({ status, headers, sent: this.#sent, isRepeated })
   }

@@ -11,6 +11,7 @@ import type { ConversationListener } from '../../rpc/channel/conversation.js'
 import { Dispatcher } from '../../rpc/channel/dispatcher.js'
 import type { OwnId } from '../../rpc/channel/pending-requests.js'
 import { type ExchangeContext, RequestExchange } from '../../rpc/http/exchange.js'
+import type { HttpRefusal } from '../../rpc/http/refusal.js'
 import type { SseReader } from '../../wire/framing/sse-read.js'
 import type { HttpHeaders } from '../../wire/http.js'
 
@@ -63,7 +64,11 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   abstract admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean
-  abstract faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined
+  abstract faultIn(
+    exchange: RequestExchange,
+    refusal: HttpRefusal,
+    body: Buffer | undefined,
+  ): Fault | undefined
   abstract streamEnded(exchange: RequestExchange, reader: SseReader): void
 
   /**

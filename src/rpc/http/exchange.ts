@@ -15,6 +15,7 @@ import type {
 } from '../../wire/http.js'
 import type { Dispatcher } from '../channel/dispatcher.js'
 import type { OwnId } from '../channel/pending-requests.js'
+import { type HttpRefusal, REFUSAL_MS, RefusalBody, reasonIn, refusalOf } from './refusal.js'
 import {
   type BodyParts,
   EventBody,
@@ -38,9 +39,10 @@ export interface ExchangeContext {
   /** Checks the head of a reply. Returns false if it is not an answer and was handled. */
   admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean
   /**
-   * Returns the fault that an HTTP error body reports about the conversation; undefined if it is the answer.
+   * Returns the fault that an HTTP error reports about the conversation. Undefined if it concerns only the
+   * request; then `body`, if given, may be its answer.
    */
-  faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined
+  faultIn(exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined
   /** The request of an exchange has ended, but its event stream is still open. */
   lingers(exchange: RequestExchange): void
   /** The event stream of a request ended or broke without an answer. */
@@ -117,15 +119,22 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
 
   // ── client events ──
 
-  head(status: number, headers: HttpHeaders): void {
-    const { bounds } = this.#owner
+  head(status: number, headers: HttpHeaders, statusText = ''): void {
+    const { bounds, clock } = this.#owner
     const outbound = this.#outbound
     this.#owner.received()
     if (outbound === undefined || !this.#owner.admits(this, status, headers)) return
-    const type = mediaTypeOf(headers['content-type'])
-    if (status < 400 && type === 'text/event-stream') this.#body = new EventBody(outbound, this, bounds)
-    else if (isAnswerBody(status, headers))
-      this.#body = new WholeBody(outbound, bounds, body => this.#answered(status, body))
+    const isAnswer = isAnswerBody(status, headers)
+    if (status >= 400) {
+      const refused = (body: Buffer | Fault): void =>
+        this.#refused({ status, statusText, headers }, body, isAnswer)
+      if (isAnswer) {
+        this.#body = new WholeBody(outbound, bounds, refused)
+        this.#linger ??= clock.after(REFUSAL_MS, () => this.#unfinished(status))
+      } else this.#body = new RefusalBody(outbound, clock, refused)
+    } else if (mediaTypeOf(headers['content-type']) === 'text/event-stream')
+      this.#body = new EventBody(outbound, this, bounds)
+    else if (isAnswer) this.#body = new WholeBody(outbound, bounds, body => this.#answered(body))
     else {
       this.discard()
       this.fail(statusFault(status))
@@ -141,19 +150,33 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     else this.fail(fault ?? new Fault('internal', 'The reply of the server lacks its headers'))
   }
 
-  /**
-   * Handles a whole body as the answer; the body of an HTTP error may be one, or concern the conversation.
-   */
-  #answered(status: number, body: Buffer | Fault): void {
+  #answered(body: Buffer | Fault): void {
     if (body instanceof Fault) {
       this.fail(body)
       return
     }
     this.over()
-    const fault = status < 400 ? undefined : this.#owner.faultIn(this, status, body)
-    if (fault === undefined) this.#owner.dispatcher.take(body, this.sink)
-    if (!this.isOpen) return
-    this.fail(fault ?? (status < 400 ? new Fault('internal', UNANSWERED) : statusFault(status)))
+    this.#owner.dispatcher.take(body, this.sink)
+    if (this.isOpen) this.fail(new Fault('internal', UNANSWERED))
+  }
+
+  /** Handles the body of an HTTP error: it may be the answer, or concern the conversation. */
+  #refused(head: Omit<HttpRefusal, 'text'>, body: Buffer | Fault, isAnswer: boolean): void {
+    if (body instanceof Fault) {
+      this.fail(body)
+      return
+    }
+    this.over()
+    const refusal = refusalOf(head, body)
+    const fault = this.#owner.faultIn(this, refusal, isAnswer ? body : undefined)
+    if (fault === undefined && isAnswer) this.#owner.dispatcher.take(body, this.sink)
+    if (this.isOpen) this.fail(fault ?? statusFault(head.status, reasonIn(refusal)))
+  }
+
+  /** Ends a request whose HTTP error does not end. */
+  #unfinished(status: number): void {
+    this.#outbound?.discard()
+    this.fail(statusFault(status))
   }
 
   // ── event stream ──

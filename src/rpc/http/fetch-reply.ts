@@ -13,6 +13,8 @@ import { type BodyParts, EventBody, type StreamHandlers, WholeBody } from './rep
 /** A reply whose body is held back until it is read. */
 export interface RemoteReply extends OutboundExchange {
   readonly status: number
+  /** Empty over HTTP/2. */
+  readonly statusText: string
   readonly headers: HttpHeaders
   /** Reads the body; called once at most. */
   read(body: BodyParts): void
@@ -66,6 +68,7 @@ const calledOff = (): Fault => new Fault('cancelled', 'the request was cancelled
 /** One request, which becomes the reply when its head arrives. */
 class Asked implements ReplyListener, RemoteReply {
   status = 0
+  statusText = ''
   headers: HttpHeaders = {}
   readonly #signal: AbortSignal
   readonly #replied: (reply: RemoteReply) => void
@@ -116,8 +119,9 @@ class Asked implements ReplyListener, RemoteReply {
 
   // ── client events ──
 
-  head(status: number, headers: HttpHeaders): void {
+  head(status: number, headers: HttpHeaders, statusText = ''): void {
     this.status = status
+    this.statusText = statusText
     this.headers = headers
     this.#exchange?.pause()
     this.#replied(this)

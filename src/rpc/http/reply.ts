@@ -2,7 +2,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { SseReader } from '../../wire/framing/sse-read.js'
-import { mediaTypeOf } from '../../wire/http/headers.js'
+import { isJsonType, mediaTypeOf } from '../../wire/http/headers.js'
 import type { BodyReader, HttpHeaders, OutboundExchange } from '../../wire/http.js'
 
 export interface RemoteAddress {
@@ -62,26 +62,30 @@ export class WholeBody implements BodyParts {
   }
 }
 
-/**
- * Returns whether a body may be the answer: JSON, even of an HTTP error. The body of a rejected login is not
- * read, because it may contain tokens and account names.
- */
+/** Returns whether a body may be the answer: JSON, even of an HTTP error, but not of a rejected login. */
 export const isAnswerBody = (status: number, headers: HttpHeaders): boolean =>
-  mediaTypeOf(headers['content-type']) === 'application/json' && status !== 401 && status !== 403
+  isJsonType(mediaTypeOf(headers['content-type'])) && status !== 401 && status !== 403
 
 /** The most common cause: a missing or wrong path in the configured address. */
 const NOT_THERE = ' (not found): check the path of "url"'
 
-export const statusFault = (status: number): Fault =>
-  status === 401 || status === 403
-    ? new Fault('unauthorized', 'The server needs authorization', { data: { httpStatus: status } })
-    : new Fault(
-        'unavailable',
-        status >= 200 && status < 300
-          ? 'The server answered with something that is neither JSON nor an event stream'
-          : `The server answered with HTTP status ${status}${status === 404 ? NOT_THERE : ''}`,
-        { data: { httpStatus: status } },
-      )
+/** Creates the Fault for a reply without an answer; `reason` is the server's own, without secrets. */
+export const statusFault = (status: number, reason?: string): Fault => {
+  const data = { httpStatus: status }
+  if (status === 401 || status === 403) {
+    const lead = status === 401 ? 'The server needs authorization' : 'The server refused the request'
+    const message =
+      reason === undefined ? 'The server needs authorization' : `${lead} (HTTP status ${status}): ${reason}`
+    return new Fault('unauthorized', message, { data })
+  }
+  if (status >= 200 && status < 300) {
+    const message = 'The server answered with something that is neither JSON nor an event stream'
+    return new Fault('unavailable', message, { data })
+  }
+  const [place, sign] = status === 404 ? [NOT_THERE, '; it answered'] : ['', '']
+  const said = reason === undefined ? '' : `${sign}: ${reason}`
+  return new Fault('unavailable', `The server answered with HTTP status ${status}${place}${said}`, { data })
+}
 
 export interface StreamHandlers {
   message(data: Buffer): void

@@ -71,6 +71,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   #listener: ReplyListener | undefined
   #controller: Controller | undefined
   #isPaused = false
+  #statusText: string | undefined
   /** Headers of the response until its body is read. */
   #unreadHeaders: RawHeaders | undefined
   /** Set for a body with a content coding. */
@@ -138,10 +139,11 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#listener === undefined) this.#cut()
   }
 
-  onResponseStart(controller: Controller, status: number, headers: RawHeaders): void {
+  onResponseStart(controller: Controller, status: number, headers: RawHeaders, statusText?: string): void {
     // An informational response precedes the actual one (RFC 9110 §15.2).
     if (status < 200) return
     this.#unreadHeaders = headers
+    this.#statusText = statusText
     const url = this.#redirects < MAX_REDIRECTS ? redirectUrl(status, headers, this.#request) : undefined
     if (url !== undefined) this.#follow(url)
     else this.#begin(status, headers)
@@ -171,7 +173,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   #begin(status: number, headers: RawHeaders): void {
     const coding = headers['content-encoding']
-    if (coding === undefined || this.#listener === undefined) this.#listener?.head(status, joined(headers))
+    if (coding === undefined || this.#listener === undefined)
+      this.#listener?.head(status, joined(headers), this.#statusText)
     else this.#beginEncoded(status, headers, coding)
   }
 
@@ -189,13 +192,13 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (!(decoder instanceof Fault)) {
       this.#decoder = decoder
       if (this.#isPaused) decoder?.pause()
-      this.#listener?.head(status, joined(headers))
+      this.#listener?.head(status, joined(headers), this.#statusText)
     } else if (status < 400) {
       this.#listener?.ended(decoder)
       this.#cut()
     } else {
       // The status counts, but the body cannot be read.
-      this.#listener?.head(status, { ...joined(headers), 'content-type': undefined })
+      this.#listener?.head(status, { ...joined(headers), 'content-type': undefined }, this.#statusText)
       this.#listener?.ended(decoder)
       this.#cut()
     }

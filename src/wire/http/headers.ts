@@ -8,6 +8,12 @@ export function mediaTypeOf(contentType: string | undefined): string {
 }
 
 /**
+ * Returns whether a media type (lower case) is JSON. Like official SDKs, accepts names that only begin with
+ * it, such as `application/json-rpc`.
+ */
+export const isJsonType = (type: string): boolean => type.startsWith('application/json')
+
+/**
  * Returns whether an `Accept` header allows a media type (lower case, without parameters; RFC 9110 §12.5.1).
  * The most specific range decides, `q=0` means no, and no range allows everything. Other parameters are
  * ignored, because clients add `charset` to types without one. @internal

@@ -196,9 +196,14 @@ export class FakeExchange implements OutboundExchange {
     this.reply(status, { 'content-type': 'application/json', ...headers }, body)
   }
 
+  /** Begins a response. */
+  head(status: number, headers: Record<string, string> = {}): void {
+    this.#open(status, headers)
+  }
+
   /** Begins an event stream. */
   sse(headers: Record<string, string> = {}): void {
-    this.#open(200, { 'content-type': 'text/event-stream', ...headers })
+    this.head(200, { 'content-type': 'text/event-stream', ...headers })
   }
 
   event(message: object | string, id?: string): void {

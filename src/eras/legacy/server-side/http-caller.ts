@@ -1,22 +1,23 @@
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
+import { SESSION_LOST } from '../../../model/failure.js'
 import type { CallSink, OnLate, ServerSession } from '../../../model/links.js'
 import { failed } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
-import { errorCode } from '../../../model/rpc-error.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
-import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
-import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
+import { type Conversation, type ConversationListener, outcomeOf } from '../../../rpc/channel/conversation.js'
+import type { OwnId } from '../../../rpc/channel/pending-requests.js'
 import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { type RemoteReply, readStream } from '../../../rpc/http/fetch-reply.js'
-import { isAnswerBody, type RemoteAddress, type StreamHandlers } from '../../../rpc/http/reply.js'
-import { classify } from '../../../wire/classify.js'
+import { type HttpRefusal, readRefusal, reasonIn } from '../../../rpc/http/refusal.js'
+import type { RemoteAddress, StreamHandlers } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../shared/http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
+import { type AnswerToUs, answerIn, lossText, meansLostSession } from './lost-session.js'
 import { Posts } from './posts.js'
 import type { SavedSession } from './saved-session.js'
 
@@ -26,10 +27,14 @@ const RESUME_TRIES = 5
 /** The first attempt is early: it distinguishes a network glitch from a crash. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+/** The age up to which a session that has not served a client is new. */
+const NEW_MS = 5000
 
 /** The context of a session over Streamable HTTP. */
 interface HttpContext extends CallerContext {
   readonly session?: ServerSession | undefined
+  /** The message of the Fault that ended the previous connection. */
+  readonly lastLoss?: string | undefined
 }
 
 /**
@@ -41,6 +46,11 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   readonly #all = new AbortController()
   readonly #posts: Posts
   readonly #session: ServerSession | undefined
+  /** The reason for which the previous session was lost. */
+  readonly #lastLoss: string | undefined
+  readonly #sinceMs: number
+  /** True if the server answered a client in this session. */
+  #hasServed = false
   /** Ids up to this one were used by previous replicas. */
   #ids = 0
   receivesUnsolicited = false
@@ -48,6 +58,8 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: HttpContext) {
     super(listener, options)
     this.#session = options.session
+    this.#lastLoss = options.lastLoss
+    this.#sinceMs = options.clock.nowMs()
     this.#remote = new HttpRemote(http, to, options.clock)
     this.#posts = new Posts({
       post: frame => this.#post(frame),
@@ -76,7 +88,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
     const exchange = this.exchangeFor(id, sink)
-    if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params), sink.headers)
+    if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params))
   }
 
   forget(id: OwnId, onLate?: OnLate): void {
@@ -120,20 +132,21 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
 
   admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean {
     const fault = this.#remote.learnSession(headers)
-    // A body that may be an answer is read first.
-    const isLost = status === 404 && this.#remote.hasSession && !isAnswerBody(status, headers)
-    if (fault === undefined && !isLost) return true
-    exchange.discard()
-    if (fault !== undefined) exchange.fail(fault)
-    else this.#sessionLost(exchange.id)
-    return false
+    if (fault !== undefined) {
+      exchange.discard()
+      exchange.fail(fault)
+      return false
+    }
+    if (status < 400) this.#worked(exchange.sink.owner !== undefined)
+    return true
   }
 
-  faultIn(exchange: RequestExchange, status: number, body: Buffer): Fault | undefined {
-    const isLost = status === 404 && this.#remote.hasSession && !isAnswer(body, exchange.id)
-    if (!isLost) return undefined
-    this.#sessionLost(exchange.id)
-    return sessionLost()
+  faultIn(exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined {
+    const { id } = exchange
+    if (!this.#isLost(refusal, body && answerIn(body, id))) return undefined
+    const why = lossText(refusal)
+    this.#sessionLost(why, id)
+    return new Fault('session-lost', why)
   }
 
   streamEnded(exchange: RequestExchange, reader: SseReader): void {
@@ -148,7 +161,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     for (let tries = 0; position.lastEventId !== undefined && tries < RESUME_TRIES; ) {
       await sleep(this.clock, reopenMs(position, tries, RESUME), signal)
       tries += 1
-      const opened = exchange.isOpen ? await this.#openStream(position, signal) : undefined
+      const opened = exchange.isOpen ? await this.#openStream(position, signal, true) : undefined
       if (opened instanceof Fault) exchange.fail(opened)
       else if (typeof opened === 'object' && (await this.#read(opened, position, exchange))) tries = 0
       if (!exchange.isOpen) {
@@ -165,15 +178,17 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   /** Keeps the standalone stream open during the session, if the server has one. */
   async listen(): Promise<void> {
     const position = newPosition()
+    let hasOpened = false
     for (let tries = 0; !this.isOver; ) {
-      const opened = await this.#openStream(position, this.#all.signal)
+      const opened = await this.#openStream(position, this.#all.signal, hasOpened)
       let gotEvent = false
       if (typeof opened === 'object' && !(opened instanceof Fault)) {
+        hasOpened = true
         this.receivesUnsolicited = true
         gotEvent = await this.#read(opened, position, this.#standalone)
         this.receivesUnsolicited = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
-        // 405 means that there is no such stream. Before giving up, tries without a position.
+        // There is no such stream: 405, or 404 without the route. Before giving up, tries without a position.
         if (position.lastEventId === undefined) return
         position.lastEventId = undefined
       }
@@ -184,19 +199,21 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
 
   /**
    * Opens the standalone stream or resumes one. Returns the HTTP status on failure, 0 without one, or a Fault
-   * if the server is gone.
+   * if the server is gone. `hadStream`: the server has sent one in this session, so a refusal may concern the
+   * session; a ping shows whether it does.
    */
   async #openStream(
     { lastEventId }: StreamPosition,
     signal: AbortSignal,
+    hadStream: boolean,
   ): Promise<RemoteReply | Fault | number> {
     try {
       const reply = await this.#remote.open(lastEventId, signal)
       this.received()
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
-      reply.discard()
-      if (reply.status === 404 && this.#remote.hasSession) this.#sessionLost()
+      if (reply.status < 400 || !hadStream) reply.discard()
+      else if (this.#isLost(await readRefusal(reply, this.clock))) this.#ping()
       return reply.status
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not open a stream')
@@ -229,10 +246,15 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     try {
       const reply = await this.#remote.post(frame, this.#all.signal)
       this.received()
-      reply.discard()
       const { status } = reply
-      if (status === 404 && this.#remote.hasSession) this.#sessionLost()
-      else if (status >= 400) this.log.warn({ status }, 'the server did not take a message')
+      if (status < 400) {
+        reply.discard()
+        this.#worked(false)
+        return
+      }
+      const refusal = await readRefusal(reply, this.clock)
+      if (this.#isLost(refusal)) this.#sessionLost(lossText(refusal))
+      else this.log.warn({ status, why: reasonIn(refusal) }, 'the server did not take a message')
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not send a message to the server')
     }
@@ -240,11 +262,31 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
 
   // ── closing ──
 
+  #worked(isCall: boolean): void {
+    this.#remote.worked()
+    if (isCall) this.#hasServed = true
+  }
+
+  /**
+   * Returns whether a refusal means that the session is lost. One that repeats the reason for this session,
+   * before it served a client, is an answer: yet another session would not help.
+   */
+  #isLost(refusal: HttpRefusal, answer?: AnswerToUs): boolean {
+    if (!meansLostSession(refusal, this.#remote.session, answer)) return false
+    const isNew = !this.#hasServed && this.clock.nowMs() - this.#sinceMs < NEW_MS
+    return this.isOver || !isNew || lossText(refusal) !== this.#lastLoss
+  }
+
   /** Handles a lost session; the server did not process `id` (transports, "Session Management", 4). */
-  #sessionLost(id?: OwnId): void {
+  #sessionLost(why: string, id?: OwnId): void {
     const untouched = id === undefined ? undefined : this.dispatcher.pending.drop(id)
-    this.retire(new Fault('disconnected', 'The server no longer knows the session'))
-    untouched?.ended(failed(sessionLost()))
+    this.retire(new Fault('disconnected', why, { data: { reason: SESSION_LOST } }))
+    untouched?.ended(failed(new Fault('session-lost', why)))
+  }
+
+  /** Asks whether the server still knows the session. */
+  #ping(): void {
+    if (!this.isOver) void outcomeOf(this, this.nextId(), 'ping', undefined)
   }
 
   retire(why: Fault): void {
@@ -265,22 +307,6 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   }
 }
 
-const sessionLost = (): Fault => new Fault('session-lost', 'The server no longer knows the session')
-
-/** The error code of SDK servers for an unknown session, with status 404; usually without an id. */
-const UNKNOWN_SESSION = -32001
-
-/**
- * Returns whether the body of a 404 answers the request, so that the server has read it and may have run it.
- */
-const isAnswer = (body: Buffer, id: OwnId): boolean => {
-  const classified = classify(body)
-  if (classified.is !== 'message' || !('id' in classified.message)) return false
-  const { message } = classified
-  const isLoss = message.kind === 'error' && errorCode(message.error) === UNKNOWN_SESSION
-  return !isLoss && ownIdOf(message.id) === id
-}
-
 /** Returns the subject of a notification that replaces earlier ones; undefined if each counts. */
 const supersedes = (method: string, params: JsonText | undefined): string | undefined => {
   if (method === 'notifications/roots/list_changed') return method
@@ -291,5 +317,8 @@ const supersedes = (method: string, params: JsonText | undefined): string | unde
 /** Not permanent; 409: the server has not noticed yet that the previous stream has ended. */
 const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
+const NOT_IMPLEMENTED = 501
+
 /** Returns whether a status is permanent; 0 means no status. */
-const isFinal = (status: number): boolean => status >= 200 && status < 500 && !PASSING.has(status)
+const isFinal = (status: number): boolean =>
+  status === NOT_IMPLEMENTED || (status >= 200 && status < 500 && !PASSING.has(status))

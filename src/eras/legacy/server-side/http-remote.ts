@@ -10,6 +10,7 @@ import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
+import type { SessionFacts } from './lost-session.js'
 import { type SavedSession, writeSavedSession } from './saved-session.js'
 
 /** The time to wait for the server's acknowledgement when a session ends. */
@@ -26,6 +27,8 @@ export class HttpRemote {
   readonly #clock: Clock
   #session: string | undefined
   #revision: string | undefined
+  #isAgreed = false
+  #hasWorked = false
   /** The headers of POSTs. */
   #postHeaders: Headers
 
@@ -36,9 +39,13 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  /** True if the server issued a session id. */
-  get hasSession(): boolean {
-    return this.#session !== undefined
+  get session(): SessionFacts {
+    return { hasId: this.#session !== undefined, hasWorked: this.#hasWorked }
+  }
+
+  /** Records that the server accepted a message after the handshake. */
+  worked(): void {
+    this.#hasWorked = this.#isAgreed
   }
 
   /** Encodes the session for other replicas; undefined if there is none, or it is too long. */
@@ -52,9 +59,11 @@ export class HttpRemote {
   resumeSession({ id, facts }: Pick<SavedSession, 'id' | 'facts'>): void {
     this.#session = id
     this.agreed(facts.revision)
+    this.worked()
   }
 
   agreed(revision: string): void {
+    this.#isAgreed = true
     this.#revision = revision >= VERSION_HEADER_SINCE ? revision : undefined
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
@@ -70,10 +79,13 @@ export class HttpRemote {
     return undefined
   }
 
-  /** Sends a request of the conversation; `more` are headers of this request only. */
-  send(exchange: RequestExchange, frame: Buffer, more: Headers | undefined): void {
+  /** Sends a request of the conversation. */
+  send(exchange: RequestExchange, frame: Buffer): void {
+    const { headers: more, isRepeat } = exchange.sink
     const post = this.#post(frame)
-    exchange.send(this.#http, more === undefined ? post : { ...post, headers: { ...post.headers, ...more } })
+    const headers = more === undefined ? post.headers : { ...post.headers, ...more }
+    const isPlain = more === undefined && isRepeat !== true
+    exchange.send(this.#http, isPlain ? post : { ...post, headers, onNewConnection: isRepeat === true })
   }
 
   /** Posts a message without a JSON-RPC answer. Rejects with a Fault if it cannot be sent. */
@@ -87,7 +99,13 @@ export class HttpRemote {
       accept: 'text/event-stream',
       ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
     })
-    return fetchReply(this.#http, { method: 'GET', url: this.#address.url, headers }, signal)
+    const request: OutboundRequest = {
+      method: 'GET',
+      url: this.#address.url,
+      headers,
+      hasWorked: this.#hasWorked,
+    }
+    return fetchReply(this.#http, request, signal)
   }
 
   /**
@@ -104,7 +122,8 @@ export class HttpRemote {
   }
 
   #post(body: Buffer): OutboundRequest {
-    return { method: 'POST', url: this.#address.url, headers: this.#postHeaders, body }
+    const { url } = this.#address
+    return { method: 'POST', url, headers: this.#postHeaders, body, hasWorked: this.#hasWorked }
   }
 
   #headers(own: Headers): Headers {

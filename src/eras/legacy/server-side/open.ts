@@ -43,6 +43,8 @@ export interface LinkOptions extends InitializeOptions, LegacyLinkOptions {
   readonly bounds?: LimitCounters | undefined
   /** Stores a session over Streamable HTTP for other replicas. */
   readonly session?: ServerSession | undefined
+  /** The reason for which the previous connection was lost. */
+  readonly lastLoss?: string | undefined
 }
 
 /**

@@ -6,6 +6,7 @@ import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import type { RequestExchange } from '../../../rpc/http/exchange.js'
+import { type HttpRefusal, reasonIn } from '../../../rpc/http/refusal.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
@@ -99,10 +100,11 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
     return true
   }
 
-  faultIn(_exchange: RequestExchange, status: number, body: Buffer): Fault | undefined {
-    const code = status === BAD_REQUEST ? unreadCode(body) : undefined
+  faultIn(_exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined {
+    const { status } = refusal
+    const code = status === BAD_REQUEST && body !== undefined ? unreadCode(body) : undefined
     if (code === undefined) return undefined
-    const { message, data } = statusFault(status)
+    const { message, data } = statusFault(status, reasonIn(refusal))
     return new Fault('unavailable', message, { data: { ...data, code } })
   }
 

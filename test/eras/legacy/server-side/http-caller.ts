@@ -259,33 +259,107 @@ t.test('a question on the stream of a call says whose it is; its answer is poste
   t.equal(answer.request.body?.toString(), '{"jsonrpc":"2.0","id":"q","result":{"action":"accept"}}')
 })
 
-t.test('what carries no answer fails the request with the status, and tells nothing else', async t => {
-  const page = '<html>secret token abc</html>'
+const KEY = 'sk-abcdefghijklmnop0123456789'
+
+t.test("a reply without an answer fails the request with its status and the server's reason", async t => {
+  const page = `<html><title>Error</title><pre>Cannot POST /mcp with ${KEY}</pre></html>`
+  const json = 'application/json'
   const rows: [number, string, string, string][] = [
-    [502, 'text/html', page, 'unavailable'],
-    [500, '', page, 'unavailable'],
-    [400, 'application/json', '{"oops":"secret"}', 'unavailable'],
-    [400, 'application/json', '{"jsonrpc":"2.0","error":{"code":-32000,"message":"secret"}}', 'unavailable'],
+    [502, 'text/html', '<html><title>502 Bad Gateway</title></html>', '502: 502 Bad Gateway'],
+    [500, '', page, '500: Cannot POST /mcp with ***'],
     [
-      401,
-      'application/json',
-      '{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"secret"}}',
-      'unauthorized',
+      404,
+      'text/html',
+      page,
+      '404 (not found): check the path of "url"; it answered: Cannot POST /mcp with ***',
     ],
-    [403, 'text/plain', 'secret', 'unauthorized'],
-    [202, '', '', 'unavailable'],
-    [200, 'text/html', page, 'unavailable'],
+    [400, json, '{"oops":"no member that holds a reason"}', '400'],
+    [
+      400,
+      json,
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no\\nregion"}}',
+      '400: no region',
+    ],
+    [
+      422,
+      'application/json-rpc',
+      '{"error":{"code":-32603,"message":"bad","data":"no key"}}',
+      '422: bad: no key',
+    ],
+    [422, json, '{"detail":[{"loc":["body"],"msg":"Field required"}]}', '422: Field required'],
+    [400, json, '{"error":"invalid_request","error_description":"no id"}', '400: invalid_request: no id'],
+    [400, json, `{"message":"${'x'.repeat(5000)}"}`, '400: xxx'],
+    [
+      500,
+      'text/event-stream',
+      'event: message\ndata: {"error":{"message":"out of seats"}}\n\n',
+      '500: out of seats',
+    ],
+    [503, 'text/plain', '\n no\t seats \n', '503: no seats'],
   ]
-  for (const [status, type, body, code] of rows) {
-    const { call, heard } = await connected()
-    const { exchange, ends, faults } = call()
+  for (const [status, type, body, message] of rows) {
+    const { call, heard } = await connected({ session: '' })
+    const { exchange, faults } = call()
     exchange.reply(status, type === '' ? {} : { 'content-type': type }, body)
     await settled()
-    t.equal(faults[0]?.code, code, `${status} ${type}`)
+    t.equal(faults[0]?.code, 'unavailable', `${status} ${type}`)
     t.same(faults[0]?.data, { httpStatus: status })
-    t.notMatch(JSON.stringify([ends, faults[0]?.data]), /secret/)
-    t.same(heard, [], 'the session goes on')
+    t.equal(faults[0]?.message.indexOf(`The server answered with HTTP status ${message}`), 0, message)
+    t.ok(Buffer.byteLength(faults[0]?.message ?? '') <= 1024)
+    t.same(heard, [], 'the session stays')
   }
+  const logins: [number, string, string][] = [
+    [401, '', 'The server needs authorization'],
+    [
+      401,
+      '{"error":{"code":1,"message":"token expired"}}',
+      'The server needs authorization (HTTP status 401): token expired',
+    ],
+    [
+      403,
+      `{"message":"quota of Bearer ${KEY}"}`,
+      'The server refused the request (HTTP status 403): quota of Bearer ***',
+    ],
+  ]
+  for (const [status, body, message] of logins) {
+    const { call, heard } = await connected()
+    const { exchange, faults } = call()
+    exchange.reply(status, { 'content-type': json, 'www-authenticate': 'Bearer' }, body)
+    await settled()
+    t.match(faults[0], { code: 'unauthorized', message, data: { httpStatus: status } })
+    t.same(heard, [], 'the session stays')
+  }
+})
+
+t.test('a reply that is neither JSON nor an event stream fails the request', async t => {
+  for (const [status, type] of [
+    [202, ''],
+    [200, 'text/html'],
+  ] as const) {
+    const { call } = await connected()
+    const { exchange, ends } = call()
+    exchange.reply(status, type === '' ? {} : { 'content-type': type }, 'secret')
+    await settled()
+    t.match(ends, [/^unavailable: .*neither JSON nor an event stream$/])
+  }
+})
+
+t.test('an error body that never ends gives its reason after five seconds, or a few KiB', async t => {
+  const { call, clock } = await connected()
+  const [slow, long, json] = [call(), call(), call()]
+  slow.exchange.head(500)
+  slow.exchange.raw('out of')
+  long.exchange.head(500)
+  long.exchange.raw('no '.repeat(3000))
+  json.exchange.head(500, { 'content-type': 'application/json' })
+  json.exchange.raw('{"message":')
+  await settled()
+  t.match(long.ends, [/^unavailable: .*status 500: no no no/])
+  t.same([slow.ends, json.ends], [[], []])
+  await pass(clock, 5000)
+  t.match([slow.ends, json.ends], [[/status 500: out of$/], [/status 500$/]])
+  for (const { exchange } of [slow, long, json]) t.ok(exchange.isDiscarded)
+  t.equal(clock.pending, 0)
 })
 
 t.test('an error status with a JSON-RPC answer to our id is that answer', async t => {
@@ -624,8 +698,14 @@ t.test('404 to a notification or a resumption loses the session for every reques
   await pass(clock, 20_000)
   http.next().reply(404)
   await settled()
-  t.match(ends, [/^disconnected/])
+  t.same(heard, [], 'the route of GET may be missing')
+  const ping = http.next()
+  t.equal(ping.message.method, 'ping')
+  ping.reply(404)
+  await settled()
   t.same(heard, ['closed disconnected'])
+  await pass(clock, 5000)
+  t.match(ends, [/^disconnected/])
   const other = await connected()
   const open = other.call()
   other.link.notify('notifications/x', undefined)
@@ -652,7 +732,7 @@ t.test('notifications are taken with any 2xx; another status is logged and nothi
     const exchange = http.next()
     exchange.reply(status)
     await settled()
-    t.ok(exchange.isDiscarded)
+    t.equal(exchange.isDiscarded, status < 400, 'an error is read to its end')
   }
   link.notify('notifications/x', undefined)
   http.next().break()

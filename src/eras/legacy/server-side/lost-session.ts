@@ -1,0 +1,87 @@
+import { memberOf, stringOf } from '../../../kernel/json/text.js'
+import { errorCode } from '../../../model/rpc-error.js'
+import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
+import { type HttpRefusal, hasChallenge, reasonIn } from '../../../rpc/http/refusal.js'
+import { classify } from '../../../wire/classify.js'
+
+/** Facts about our session that decide whether a refusal means its loss. */
+export interface SessionFacts {
+  /** True if the server issued an id. */
+  readonly hasId: boolean
+  /** True if the server accepted a message in it. */
+  readonly hasWorked: boolean
+}
+
+/** What a status says about the session: it is lost, or it may be if the text names it. */
+type Sign = 'lost' | 'lost-without-challenge' | 'named' | 'unrelated'
+
+/** Signs of single statuses; every other one from 400 to 499 is `named`. */
+const SIGNS: ReadonlyMap<number, Sign> = new Map([
+  // The specified one (transports, "Session Management", 4), and its synonym.
+  [404, 'lost'],
+  [410, 'lost'],
+  // Without a challenge no login is missing: servers of the Rust SDK answer this for an unknown session.
+  [401, 'lost-without-challenge'],
+  [503, 'named'],
+  // Too large, too slow, too many: these have a meaning of their own, whatever the text.
+  ...[402, 405, 407, 408, 413, 414, 415, 425, 429, 431, 451].map(status => [status, 'unrelated'] as const),
+])
+
+const signOf = (status: number): Sign =>
+  SIGNS.get(status) ?? (status >= 400 && status < 500 ? 'named' : 'unrelated')
+
+/** Texts of servers that do not know the session, or have not seen its `initialize`. */
+const ABOUT_SESSION =
+  /session|\bnot[ _-](?:yet[ _-]|been[ _-])*initiali[sz]ed|uninitiali[sz]ed|before initiali[sz]ation/i
+
+/** Codes of SDK servers for requests that they did not read, even with the id of the request. */
+const UNREAD: ReadonlySet<number> = new Set([-32000, -32001, -32600])
+/** The code of SDK servers for an unknown session. */
+const UNKNOWN_SESSION = -32001
+
+/**
+ * Returns whether an HTTP error means that the server does not know our session, so that it did not run the
+ * request: only 404 is specified, but servers also answer with 400, 401, 403, 422 or 503 and a text about it.
+ * `answer` is the error under the request's own id, which proves that the server read the request.
+ */
+export const meansLostSession = (
+  refusal: HttpRefusal,
+  { hasId, hasWorked }: SessionFacts,
+  answer: AnswerToUs = 'none',
+): boolean => {
+  const { status } = refusal
+  if (answer === 'result') return false
+  if (answer !== 'none') return isAboutSession(status, answer)
+  const sign = signOf(status)
+  if (sign === 'unrelated') return false
+  if (sign === 'lost-without-challenge' && hasChallenge(refusal)) return false
+  const isCertain = hasId && (sign === 'lost' || (sign === 'lost-without-challenge' && hasWorked))
+  return isCertain || (hasWorked && namesSession(refusal))
+}
+
+/** The message of the error under our id, if the body of an HTTP error is one. */
+export type AnswerToUs = 'none' | 'result' | { readonly code: number; readonly message: string }
+
+/** Reads the answer to a request in the body of an HTTP error. */
+export const answerIn = (body: Buffer, id: OwnId): AnswerToUs => {
+  const classified = classify(body)
+  if (classified.is !== 'message') return 'none'
+  const { message } = classified
+  if (!('id' in message) || ownIdOf(message.id) !== id || message.kind === 'request') return 'none'
+  if (message.kind === 'result') return 'result'
+  return { code: errorCode(message.error) ?? 0, message: stringOf(memberOf(message.error, 'message')) ?? '' }
+}
+
+/** An error about the parameters of a request, or an unknown name in it, is not about our session. */
+const isAboutSession = (status: number, { code, message }: Exclude<AnswerToUs, string>): boolean =>
+  (status === 404 && code === UNKNOWN_SESSION) || (UNREAD.has(code) && ABOUT_SESSION.test(message))
+
+const namesSession = (refusal: HttpRefusal): boolean =>
+  ABOUT_SESSION.test(`${refusal.statusText} ${reasonIn(refusal) ?? ''}`)
+
+/** Describes the loss with the server's own reason. */
+export const lossText = (refusal: HttpRefusal): string => {
+  const reason = reasonIn(refusal)
+  const said = reason === undefined ? '' : `: ${reason}`
+  return `The server no longer knows the session (HTTP status ${refusal.status}${said})`
+}
