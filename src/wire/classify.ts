@@ -144,7 +144,9 @@ function messageOf(index: MessageIndex): Message | string {
 }
 
 function requestOf(index: MessageIndex): Message | string {
-  const { method, params, named, meta, rawId, id } = index
+  const { method, named, meta, rawId, id } = index
+  // Serializers of the Python, Go and C# SDKs write absent params as null.
+  const params = index.params && kindOf(index.params) === 'null' ? undefined : index.params
   if (method === undefined) return 'The member method must be a string'
   if (rawId !== undefined && id === undefined)
     return 'The member id must be a string or an integer of at most 4 KiB'

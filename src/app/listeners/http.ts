@@ -27,6 +27,7 @@ import type { ProxyStatus } from '../../telemetry/status/status.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
+import { ENDPOINTS, type Endpoint, endpointPath, parseEndpointPath } from '../../wire/http/endpoint-path.js'
 import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { ResourceServer } from '../auth/resource-server.js'
@@ -36,7 +37,7 @@ import { renewalOf } from './caller-renewal.js'
 import { createCallers } from './callers.js'
 import type { PagesContext } from './pages.js'
 import { refusalsOf } from './refusals.js'
-import { ENDPOINT_PATHS, ViewCallers, viewIn } from './views.js'
+import { ViewCallers } from './views.js'
 
 /** The endpoints of one HTTP port. */
 export interface HttpEndpoints {
@@ -60,7 +61,7 @@ export interface HttpEndpoints {
   close(): Promise<void>
 }
 
-const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = ENDPOINT_PATHS
+const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = ENDPOINTS
 /** Public paths: their answers hold no secrets. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
@@ -96,7 +97,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const known = createCallers(listen, { ...context, replicas: joined?.replicas, refusals })
   const { entry, opened, resourceServer } = known
   const { http, sse, ws } = createListeners(listen, { ...context, joined }, (scopes, { view }) =>
-    resourceServer()?.insufficientScope(view === undefined ? MCP_PATH : `${MCP_PATH}/${view}`, scopes),
+    resourceServer()?.insufficientScope(endpointPath(MCP_PATH, view), scopes),
   )
   let origin = ''
   const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
@@ -111,7 +112,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     authorize: callers.authorizing(entry.authorize),
     open: HEALTH_PATHS,
     isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
-    endpoints: { get: path => endpoints.get(endpointPathOf(path, view => views.wasThere(view))) },
+    endpoints: { get: path => endpoints.get(endpointOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     ...(onRefused !== undefined && {
       onRefused: refused => onRefused(refused, known.principalAt(refused.remoteAddress)),
@@ -187,16 +188,13 @@ const createListeners = (
         ...replicas,
         identity: IDENTITY,
         via: 'sse',
-        messagesPath: MESSAGES_PATH,
       })
     : undefined
   const ws = listen.ws ? createWsEndpoint(WS_PATH, context) : undefined
-  joined?.serves(path =>
-    relayedEndpoint(
-      endpointPathOf(path, () => true),
-      { http, sse },
-    ),
-  )
+  joined?.serves(path => {
+    const endpoint = endpointOf(path, () => true)
+    return endpoint && relayedEndpoint(endpoint, { http, sse })
+  })
   return { http, sse, ws }
 }
 
@@ -212,7 +210,7 @@ const endpointsOf = (
   http: HttpListener,
   sse: SseListener | undefined,
   context: EndpointContext,
-): ReadonlyMap<string, HttpHandler> => {
+): ReadonlyMap<Endpoint | undefined, HttpHandler> => {
   const streamable = [[MCP_PATH, withDraining(http.handle, context)]] as const
   if (sse === undefined) return new Map(streamable)
   return new Map([
@@ -222,12 +220,10 @@ const endpointsOf = (
   ])
 }
 
-/**
- * Returns the path of a view's endpoint without the view. Returns other paths and unknown views unchanged.
- */
-const endpointPathOf = (path: string, isThere: (view: string) => boolean): string => {
-  const view = viewIn(path)
-  return view !== undefined && isThere(view) ? path.slice(0, path.length - view.length - 1) : path
+/** Returns the endpoint at a path; undefined for other paths and unknown views. */
+const endpointOf = (path: string, isThere: (view: string) => boolean): Endpoint | undefined => {
+  const { endpoint, view } = parseEndpointPath(path) ?? {}
+  return view === undefined || isThere(view) ? endpoint : undefined
 }
 
 const shuttingDown = (): Buffer =>
@@ -287,7 +283,7 @@ export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint =
     // Several first clients may arrive at the same time.
     server ??= createWsServer({
       ...context,
-      serves: asked => endpointPathOf(asked, view => context.views.has(view)) === path,
+      serves: asked => endpointOf(asked, view => context.views.has(view)) === WS_PATH,
       onChannel: (channel, caller, from) => listeners.serve(channel, caller, from),
     })
     if (isClosing) void server.close()

@@ -18,9 +18,9 @@ import type { ProxyStatus } from '../../telemetry/status/status.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
+import { parseEndpointPath } from '../../wire/http/endpoint-path.js'
 import type { ResourceServer } from '../auth/resource-server.js'
 import type { Answerer, PageRelay } from '../cluster/page-relay.js'
-import { viewIn } from './views.js'
 
 export interface PagesContext extends PageLoginsContext {
   readonly resourceServer: () => ResourceServer | undefined
@@ -79,7 +79,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
     else await sendMetrics(await metrics(), request, response)
   })
   app.use((request, response) => {
-    const view = viewIn(request.path)
+    const view = parseEndpointPath(request.path)?.view
     const isKnowable = view !== undefined && isLocal(request, resourceServer()) && views.names.length > 0
     const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
     response.status(404).json({ error: `Not found: ${error}` })

@@ -1,16 +1,7 @@
 import type { Views } from '../../catalog/views/views.js'
 import type { Caller, RenewCaller } from '../../kernel/caller.js'
 import type { GateOptions } from '../../transport/http/gate.js'
-
-/** The endpoint paths. Each view adds its own, such as `/mcp/web`. */
-export const ENDPOINT_PATHS = ['/mcp', '/sse', '/messages', '/ws'] as const
-
-/** Returns the view in a path such as `/mcp/web`. Undefined for other paths. */
-export const viewIn = (path: string): string | undefined => {
-  const end = path.indexOf('/', 1)
-  const isEndpoint = end > 0 && (ENDPOINT_PATHS as readonly string[]).includes(path.slice(0, end))
-  return isEndpoint ? path.slice(end + 1) : undefined
-}
+import { parseEndpointPath } from '../../wire/http/endpoint-path.js'
 
 type Authorize = GateOptions['authorize']
 type Admitted = Exclude<ReturnType<Authorize>, Promise<unknown>>
@@ -33,7 +24,7 @@ export class ViewCallers {
   authorizing(authorize: Authorize): Authorize {
     return (request, path) => {
       const admitted = authorize(request, path)
-      const view = viewIn(path)
+      const view = parseEndpointPath(path)?.view
       if (view === undefined) return admitted
       const enter = (found: Admitted): Admitted =>
         'status' in found ? found : this.#enter(found, view, path)

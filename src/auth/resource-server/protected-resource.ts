@@ -1,8 +1,9 @@
-/**
- * Paths of the endpoints of one resource, the main one first; for HTTP+SSE, clients know the first of two.
- */
-const ENDPOINTS: readonly [string, ...string[]] = ['/mcp', '/sse', '/messages', '/ws']
-const POSTED_TO = new Map([['/messages', '/sse']])
+import {
+  ENDPOINTS,
+  type EndpointPath,
+  endpointPath,
+  parseEndpointPath,
+} from '../../wire/http/endpoint-path.js'
 
 const METADATA = '/.well-known/oauth-protected-resource'
 
@@ -54,16 +55,17 @@ export class ProtectedResource {
    */
   metadataUrl(path: string): string | undefined {
     const { origin, issuers } = this.#options
-    const { face, view } = this.#place(path)
-    const endpoint = endpointsOf(view).at(ENDPOINTS.indexOf(POSTED_TO.get(face) ?? face))
-    return issuers.length === 0 ? undefined : `${origin}${METADATA}${endpoint}`
+    const { endpoint, view } = this.#place(path)
+    // For HTTP+SSE, clients know the first of two endpoints.
+    const known = endpointPath(endpoint === '/messages' ? '/sse' : endpoint, view)
+    return issuers.length === 0 ? undefined : `${origin}${METADATA}${known}`
   }
 
   /** Returns the metadata at a path (RFC 9728 §3.1); undefined if there is none. */
   document(path: string): string | undefined {
     const { origin, issuers } = this.#options
     if (!path.startsWith(METADATA)) return undefined
-    const endpoint = path === METADATA ? '/mcp' : path.slice(METADATA.length)
+    const endpoint = path.slice(METADATA.length).replace(/\/$/, '') || '/mcp'
     if (issuers.length === 0 || !this.paths.includes(endpoint)) return undefined
     return JSON.stringify({
       resource: origin + endpoint,
@@ -74,15 +76,15 @@ export class ProtectedResource {
     })
   }
 
-  /** Returns the transport path and view of an endpoint; the main one for any other path. */
-  #place(path: string): { readonly face: string; readonly view: string | undefined } {
-    const [, endpoint = '', view] = /^(\/[^/]*)(?:\/(.*))?$/.exec(path) ?? []
-    if (!ENDPOINTS.includes(endpoint)) return DEFAULT
-    return view === undefined || this.#options.views().includes(view) ? { face: endpoint, view } : DEFAULT
+  /** Returns the endpoint at a path; the main one for any other path. */
+  #place(path: string): EndpointPath {
+    const place = parseEndpointPath(path)
+    const isThere = place?.view === undefined || this.#options.views().includes(place.view)
+    return place !== undefined && isThere ? place : MAIN
   }
 }
 
-const DEFAULT = { face: ENDPOINTS[0], view: undefined }
+const MAIN = { endpoint: ENDPOINTS[0], view: undefined }
 
 const endpointsOf = (view: string | undefined): readonly string[] =>
-  view === undefined ? ENDPOINTS : ENDPOINTS.map(endpoint => `${endpoint}/${view}`)
+  ENDPOINTS.map(endpoint => endpointPath(endpoint, view))

@@ -4,6 +4,7 @@ import { NO_CAPABILITIES } from '../../model/peer.js'
 import { faultText } from '../../model/rpc-error.js'
 import type { ListenerOptions } from '../../rpc/host.js'
 import { refuseRequest, refuseWith } from '../../rpc/http/errors.js'
+import { endpointPath, referenceFrom } from '../../wire/http/endpoint-path.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
 import { SessionQuota } from '../legacy/client-side/session-quota.js'
@@ -15,12 +16,6 @@ const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
 /** The revision of the transport. */
 const FIRST = '2024-11-05'
-
-/** Additional options of HTTP+SSE. */
-export interface SseListenerOptions extends ListenerOptions {
-  /** The path of `messages`, announced to clients; the path of a view is appended. */
-  readonly messagesPath?: string
-}
 
 /** The two endpoints of HTTP+SSE; close them when the proxy ends. */
 export interface SseListener {
@@ -45,7 +40,7 @@ interface Served {
 }
 
 /** Serves the HTTP+SSE transport (2024-11-05, basic/transports): one endpoint to listen, one to send. */
-export const createSseListener = (options: SseListenerOptions): SseListener => {
+export const createSseListener = (options: ListenerOptions): SseListener => {
   const { clock, relay } = options
   const served = new Map<string, Served>()
   const endpoints = new SseEndpoints(options, served)
@@ -82,13 +77,13 @@ export const createSseListener = (options: SseListenerOptions): SseListener => {
 }
 
 class SseEndpoints {
-  readonly #options: SseListenerOptions
+  readonly #options: ListenerOptions
   readonly #served: Map<string, Served>
   readonly #bounds: LimitCounters
   /** Each session has an open stream, so none can be ended to make room. */
   readonly #quota: SessionQuota
 
-  constructor(options: SseListenerOptions, served: Map<string, Served>) {
+  constructor(options: ListenerOptions, served: Map<string, Served>) {
     this.#options = options
     this.#served = served
     this.#bounds = options.bounds ?? new LimitCounters()
@@ -112,8 +107,8 @@ class SseEndpoints {
   #open(request: HttpRequest, responder: HttpResponder): void {
     const { caller } = request
     const { principal } = caller
-    const { messagesPath = '/messages', clock, log } = this.#options
-    const path = caller.view === undefined ? messagesPath : `${messagesPath}/${caller.view}`
+    const { clock, log } = this.#options
+    const path = referenceFrom(request.path, endpointPath('/messages', caller.view))
     const id = this.#options.directory?.newId({ principal, revision: FIRST, capabilities: NO_CAPABILITIES })
     const session = new SseSession(responder, path, { id, principal, clock, log, bounds: this.#bounds })
     const pipe = servePipe(session, caller, { ...this.#options, speaks: 'legacy', arrival: request })

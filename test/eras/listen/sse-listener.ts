@@ -85,7 +85,7 @@ t.test('the stream begins with the endpoint: a relative URI with an unguessable 
   const other = get()
   t.equal(one.status, 200)
   t.match(one.headers, { 'content-type': 'text/event-stream', 'cache-control': /no-transform/ })
-  t.match(one.body, /^event: endpoint\ndata: \/messages\?sessionId=[\w-]{22}\n\n$/)
+  t.match(one.body, /^event: endpoint\ndata: messages\?sessionId=[\w-]{22}\n\n$/)
   t.not(one.body, other.body)
   t.equal(host.sessions, 2)
   t.end()
@@ -117,17 +117,22 @@ t.test(
   },
 )
 
-t.test('messages may be taken at another path', t => {
-  const { handler, clock } = start()
-  const stream = new FakeResponder()
-  createSseListener({
-    handler,
-    identity: IDENTITY,
-    log: silentLogger,
-    clock,
-    messagesPath: '/a/b',
-  }).stream(httpRequest('GET', {}), stream)
-  t.match(stream.body, /data: \/a\/b\?sessionId=/)
+t.test('the endpoint is a reference that is also valid below the path of a reverse proxy', t => {
+  const { host } = start()
+  const table: [path: string, view: string | undefined, reference: string][] = [
+    ['/sse', undefined, 'messages'],
+    ['/sse/', undefined, '../messages'],
+    ['/sse/web', 'web', '../messages/web'],
+    ['/sse/web/', 'web', '../../messages/web'],
+  ]
+  for (const [path, view, reference] of table) {
+    const stream = new FakeResponder()
+    host.stream({ ...httpRequest('GET', {}), path, caller: { ...LOCAL, view } }, stream)
+    const [, told = ''] = /data: ([^?]*)\?/.exec(stream.body) ?? []
+    t.equal(told, reference, path)
+    for (const base of ['http://h', 'http://h/tools'])
+      t.equal(new URL(told, base + path).href, `${base}/messages${view === undefined ? '' : `/${view}`}`)
+  }
   t.end()
 })
 

@@ -28,10 +28,7 @@ export const serveHttpClients = (handler: ClientHandler, clock: FakeClock) =>
 
 /** Returns the endpoints of HTTP+SSE. */
 export const serveSseClients = (handler: ClientHandler, clock: FakeClock) =>
-  createSseListener({
-    ...listenerContext(handler, clock),
-    messagesPath: '/messages',
-  })
+  createSseListener(listenerContext(handler, clock))
 
 const WELCOME: Welcome = {
   capabilities: {

@@ -56,8 +56,8 @@ export class SseSession implements Channel {
   #seenBytes = 0
   #lastReadMs: number
 
-  /** Opens the stream and announces the endpoint: `messagesPath` with the id of the session. */
-  constructor(responder: HttpResponder, messagesPath: string, context: SseSessionContext) {
+  /** Opens the stream and announces the endpoint: the reference `messages` with the id of the session. */
+  constructor(responder: HttpResponder, messages: string, context: SseSessionContext) {
     const { id = randomId(), principal, clock, log, bounds } = context
     this.id = id
     this.principal = principal
@@ -67,7 +67,7 @@ export class SseSession implements Channel {
     this.#lastReadMs = clock.nowMs()
     this.#holding = bounds.inbound.open(() => this.#disconnect())
     this.#out = responder.stream(200, SSE_HEADERS, () => this.#onRead())
-    this.#out.write(endpointEvent(`${messagesPath}?sessionId=${this.id}`))
+    this.#out.write(endpointEvent(`${messages}?sessionId=${this.id}`))
     responder.onGone(() => this.#settle(undefined))
   }
 

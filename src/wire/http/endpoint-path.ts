@@ -1,0 +1,35 @@
+/** The paths of the endpoints, the main one first. Each view adds its own, such as `/mcp/web`. */
+export const ENDPOINTS = ['/mcp', '/sse', '/messages', '/ws'] as const
+
+export type Endpoint = (typeof ENDPOINTS)[number]
+
+/** An endpoint, and the view that its path names. */
+export interface EndpointPath {
+  readonly endpoint: Endpoint
+  /** Not checked: the view may not exist. */
+  readonly view: string | undefined
+}
+
+const FORM = /^(\/(?:mcp|sse|messages|ws))(?:\/([^/]+))?\/?$/
+
+/** Parses the path of an endpoint, in which a slash at the end has no meaning; undefined for other paths. */
+export const parseEndpointPath = (path: string): EndpointPath | undefined => {
+  const [, endpoint, view] = FORM.exec(path) ?? []
+  return endpoint === undefined ? undefined : { endpoint: endpoint as Endpoint, view }
+}
+
+/** Returns the path of an endpoint, without a slash at the end. */
+export const endpointPath = (endpoint: Endpoint, view: string | undefined): string =>
+  view === undefined ? endpoint : `${endpoint}/${view}`
+
+/**
+ * Returns a reference from one path to another that stays valid if a reverse proxy serves both below a path
+ * (RFC 3986 §4.2).
+ */
+export const referenceFrom = (path: string, to: string): string => {
+  const here = path.split('/').slice(0, -1)
+  const there = to.split('/')
+  let shared = 0
+  while (shared < Math.min(here.length, there.length - 1) && here[shared] === there[shared]) shared += 1
+  return [...here.slice(shared).map(() => '..'), ...there.slice(shared)].join('/')
+}

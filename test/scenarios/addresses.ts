@@ -1,0 +1,93 @@
+import { Client as SdkClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import t, { type Test } from 'tap'
+import WebSocket from 'ws'
+import { RawClient } from '../support/client/raw-client.js'
+import { hello } from '../support/era/codec.js'
+import { startProxy, tiny } from '../support/proxy/start.js'
+
+const VIEWS = { web: { servers: ['gh'] } }
+const TOOLS = ['echo', 'strict', 'fail', 'refuse', 'picture', 'facts'].map(name => `gh__${name}`)
+
+const start = async (t: Test, more: object = {}) => {
+  const proxy = startProxy(t, { gh: tiny() }, { more: { views: VIEWS, listen: { port: 0 }, ...more } })
+  const { localUrl, port } = await proxy.listen({ port: 0 })
+  return { proxy, base: new URL(localUrl).origin, port }
+}
+
+const join = async (url: string): Promise<RawClient> => {
+  const client = new RawClient(url)
+  const params = hello('2025-11-25', {}, { name: 'raw', version: '1' })
+  await client.post({ id: 'i', method: 'initialize', params })
+  await client.post({ method: 'notifications/initialized', params: null })
+  return client
+}
+
+const namesIn = (message: { readonly result?: unknown }): readonly string[] =>
+  ((message.result ?? {}) as { tools?: { name: string }[] }).tools?.map(({ name }) => name) ?? []
+
+t.test('an endpoint with a slash at its end is the same endpoint', async t => {
+  const { base } = await start(t)
+  for (const path of ['/mcp/', '/mcp/web/', '/mcp/web']) {
+    const client = await join(base + path)
+    t.same(namesIn((await client.request('tools/list')).last.message), TOOLS, path)
+    const same = new RawClient(base + path.replace(/\/$/, ''))
+    same.session = client.session
+    t.same(namesIn((await same.request('tools/list')).last.message), TOOLS, 'one session under both names')
+  }
+  for (const path of ['/mcp//', '/mcp/web//', '/mcp/nope/', '/sse//'])
+    t.equal((await fetch(base + path, { method: 'POST', redirect: 'manual' })).status, 404, path)
+})
+
+/** Returns the first message that a WebSocket brings after each of these is sent. */
+const overWebSocket = async (url: string, ...sent: readonly object[]): Promise<readonly unknown[]> => {
+  const socket = new WebSocket(url, 'mcp')
+  const heard: unknown[] = []
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+  for (const message of sent) {
+    const answered = new Promise<unknown>(resolve =>
+      socket.once('message', (data: Buffer) => resolve(JSON.parse(data.toString()))),
+    )
+    socket.send(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    if ('id' in message) heard.push(await answered)
+  }
+  socket.close()
+  return heard
+}
+
+t.test('HTTP+SSE and WebSocket take a slash at the end too', async t => {
+  const { base, port } = await start(t)
+  for (const path of ['/sse', '/sse/', '/sse/web', '/sse/web/']) {
+    const client = new SdkClient({ name: 'sdk', version: '1' })
+    await client.connect(new SSEClientTransport(new URL(base + path)))
+    t.same(namesIn({ result: await client.listTools() }), TOOLS, path)
+    await client.close()
+  }
+  const list = { id: 1, method: 'tools/list', params: null }
+  for (const path of ['/ws', '/ws/', '/ws/web/']) {
+    const begin = { id: 0, method: 'initialize', params: hello('2025-11-25') }
+    const initialized = { method: 'notifications/initialized', params: null }
+    const [, listed] = await overWebSocket(`ws://127.0.0.1:${port}${path}`, begin, initialized, list)
+    t.same(namesIn(listed as object), TOOLS, path)
+  }
+})
+
+t.test('params that are null count as absent', async t => {
+  const { base } = await start(t)
+  const client = await join(`${base}/mcp`)
+  const ask = async (params: object) => (await client.post({ id: 77, method: 'tools/list', ...params })).last
+  t.same((await ask({ params: null })).text, (await ask({})).text)
+  t.equal((await client.post({ id: 'p', method: 'ping', params: null })).status, 200)
+  for (const params of ['[]', '0', '""', 'false'])
+    t.equal(
+      (await client.postText(`{"jsonrpc":"2.0","id":1,"method":"ping","params":${params}}`)).status,
+      400,
+    )
+  const newest = new RawClient(`${base}/mcp`)
+  newest.headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
+  const listed = async (params: object) => {
+    const { status, last } = await newest.post({ id: 1, method: 'tools/list', ...params })
+    return { status, code: last.message.error?.code, text: last.message.error?.message }
+  }
+  t.same(await listed({ params: null }), await listed({}))
+})
