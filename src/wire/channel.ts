@@ -16,6 +16,12 @@ export interface ChannelListener {
    * answered. Never called by channels that cannot be half open. Without this method, the channel is closed.
    */
   ended?(): void
+  /**
+   * The peer refused a message without processing it, and will refuse all others: the channel takes no more,
+   * and `closed` follows once the ones on their way had time for their answers. Without this method, the
+   * channel is closed.
+   */
+  refused?(message: Buffer, why: Fault): void
   /** The channel is gone: by `close`, by the peer (no fault), or by a failure. Called exactly once. */
   closed(fault: Fault | undefined): void
 }
@@ -58,6 +64,9 @@ export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => 
     overrun: () => attempt(() => listener.overrun?.()),
     drained: () => attempt(() => listener.drained()),
     ...(listener.ended !== undefined && { ended: () => attempt(() => listener.ended?.()) }),
+    ...(listener.refused !== undefined && {
+      refused: (message, why) => attempt(() => listener.refused?.(message, why)),
+    }),
     closed: fault => attempt(() => listener.closed(fault)),
   }
 }

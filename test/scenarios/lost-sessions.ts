@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
-import { RawClient } from '../support/client/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { reply, rpcError, SessionServer } from '../support/server/session-server.js'
+import { SseSessionServer } from '../support/server/sse-session-server.js'
 
 const proxied = async (t: Test, entry: object): Promise<RawClient> => {
   const { config } = parseConfig(JSON.stringify({ mcpServers: { s: entry } }), 'test.json', {})
@@ -108,6 +110,82 @@ t.test('subscriptions and the log level are restored in the new session', async 
   await until(() => server.ran.includes('resources/subscribe'), 'the subscription')
   t.ok(server.ran.includes('logging/setLevel'))
 })
+
+t.test('over HTTP+SSE, calls that are refused for their session are sent again on the next one', async t => {
+  const refusals: [number, object | string][] = [
+    [404, 'Could not find session'],
+    [400, { error: 'invalid session' }],
+    [401, ''],
+    [503, 'no such session here'],
+  ]
+  const tried = async ([status, body]: (typeof refusals)[number]): Promise<void> => {
+    const server = new SseSessionServer()
+    server.onUnknown = (_message, response) => reply(response, status, body)
+    const client = await proxied(t, await server.start(t))
+    t.match(textIn(await client.call(1, 's__echo')), /content/)
+    server.forget()
+    const all = await Promise.all([2, 3, 4].map(id => client.call(id, 's__echo')))
+    for (const one of all) t.match(textIn(one), /content/, `${status}`)
+    t.equal(server.ran.filter(method => method === 'tools/call').length, 4)
+    t.equal(server.opened, 2)
+  }
+  await Promise.all(refusals.map(tried))
+})
+
+t.test('over HTTP+SSE, a refused call gets its reason', async t => {
+  const server = new SseSessionServer()
+  server.onUnknown = (_message, response) => reply(response, 422, { message: 'city is required' })
+  const client = await proxied(t, await server.start(t))
+  server.forget()
+  t.match(textIn(await client.call(1, 's__echo')), /HTTP status 422: city is required/)
+})
+
+// ── kept connections ──
+
+/** Closes each kept connection as soon as a request with an id arrives on it. */
+const closing = (methods: readonly string[], seen: Loose[]) => {
+  const used = new WeakSet<object>()
+  return ({ id, method }: Loose, _response: unknown, { socket }: IncomingMessage): boolean => {
+    if (methods.includes(method)) seen.push(method)
+    const isKept = used.has(socket)
+    used.add(socket)
+    const isClosed = isKept && id !== undefined && methods.includes(method)
+    if (isClosed) socket.destroy()
+    return isClosed
+  }
+}
+
+t.test(
+  'lists, reads and pings are sent again once after a kept connection closed, and calls never',
+  async t => {
+    const reads: [string, object | undefined][] = [
+      ['resources/read', { uri: 'mem:a' }],
+      ['prompts/get', { name: 's__p' }],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/prompt', name: 's__p' }, argument: { name: 'a', value: '' } },
+      ],
+    ]
+    const server = new SessionServer()
+    server.capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} }
+    const seen: Loose[] = []
+    const client = await proxied(t, await server.start(t))
+    await client.request('resources/list')
+    await client.request('prompts/list')
+    server.onPost = closing([...reads.map(([method]) => method), 'tools/call'], seen)
+    for (const [method, params] of reads) {
+      seen.length = 0
+      t.ok((await client.request(method, params)).last.message.result, method)
+      t.ok(seen.length <= 2, method)
+    }
+    seen.length = 0
+    t.match(textIn(await client.call(1, 's__echo')), /lost/)
+    t.same(seen, ['tools/call'], 'a call may have run')
+    server.onPost = () => false
+    t.match(textIn(await client.call(2, 's__echo')), /content/, 'the next one works')
+    t.equal(server.initialized, 1)
+  },
+)
 
 // ── event streams ──
 

@@ -6,6 +6,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { CallSink, OnLate } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import { type Channel, type ChannelListener, guarded } from '../../wire/channel.js'
+import { classify } from '../../wire/classify.js'
 import { encodeError, encodeNotification, encodeResult, frameRequest } from '../../wire/jsonrpc.js'
 import { lengthOf } from '../../wire/message-parts.js'
 import type { Conversation, ConversationListener } from './conversation.js'
@@ -38,8 +39,10 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly #clock: Clock
   readonly #bounds: LimitCounters
   readonly receivesUnsolicited = true
+  readonly hasManyConnections = false
   receivedCount = 0
   #isClosed = false
+  #isRetired = false
   /** The bytes sent in requests, the bytes accepted at the last check, and the time of the last progress. */
   #sentBytes = 0
   #takenBytes = 0
@@ -76,8 +79,9 @@ export class PipeCaller implements Conversation, ChannelListener {
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
     // A closed channel drops messages, so the request would never end.
-    if (this.#isClosed) {
-      sink.ended(failed(new Fault('disconnected', 'The connection to the server is closed')))
+    if (this.#isClosed || this.#isRetired) {
+      const code = this.#isRetired ? 'session-lost' : 'disconnected'
+      sink.ended(failed(new Fault(code, 'The connection to the server is closed')))
       return
     }
     if (this.#isBehind()) {
@@ -177,11 +181,24 @@ export class PipeCaller implements Conversation, ChannelListener {
     // Requests are refused while the server is behind, so nothing waits for this.
   }
 
+  refused(message: Buffer, why: Fault): void {
+    const classified = classify(message)
+    const isRequest = classified.is === 'message' && classified.message.kind === 'request'
+    const untouched = isRequest ? this.#dispatcher.pending.take(classified.message.id) : undefined
+    if (!this.#isRetired && !this.#isClosed) {
+      this.#isRetired = true
+      this.#dispatcher.lost(why)
+    }
+    untouched?.ended(failed(new Fault('session-lost', why.message)))
+  }
+
   closed(fault: Fault | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#overrun?.cancel()
-    this.#dispatcher.close(fault ?? new Fault('disconnected', 'The connection to the server was closed'))
+    const why = fault ?? new Fault('disconnected', 'The connection to the server was closed')
+    if (this.#isRetired) this.#dispatcher.endAll(why)
+    else this.#dispatcher.close(why)
   }
 
   #leave(why: Fault): void {

@@ -43,6 +43,8 @@ export interface Conversation {
   agreed(revision: string): void
   /** True if notifications outside of requests can arrive. */
   readonly receivesUnsolicited: boolean
+  /** True if a connection that breaks ends only its own request, which may then be sent again. */
+  readonly hasManyConnections: boolean
   /** Counts received messages of any kind; compare it with an earlier value. */
   readonly receivedCount: number
   readonly isBusy: boolean

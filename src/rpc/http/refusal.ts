@@ -87,6 +87,8 @@ export const hasChallenge = ({ headers }: HttpRefusal): boolean => headers['www-
  * One line without secrets, of at most `REASON_BYTES`; undefined if the body holds none.
  */
 export const reasonIn = (refusal: HttpRefusal): string | undefined => {
+  // The login is the answer; such bodies may contain account names.
+  if (refusal.status === 401 && hasChallenge(refusal)) return undefined
   const text = refusal.text.trim()
   const reason = isHtml(refusal) ? ofPage(text) : (ofJson(refusal) ?? text)
   // Masked before the spaces are joined: keys may span lines.

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, Agent as UndiciAgent } from 'undici'
 import { Fault } from '../../kernel/faults.js'
 import type {
   HttpClient,
@@ -34,24 +34,38 @@ const DISCARD_MS = 1000
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, tls } = options
   // Each event stream needs a connection of its own; the limits of sessions and servers bound their number.
-  const dispatcher = new Agent({
-    connect: { timeout: connectTimeoutMs, ...tls },
-    headersTimeout: headersTimeoutMs,
-    bodyTimeout: 0,
-  })
-  const context: ClientContext = { dispatcher, targetOf: createTargetOf() }
+  const createAgent = (more: UndiciAgent.Options = {}): Dispatcher =>
+    new Agent({
+      connect: { timeout: connectTimeoutMs, ...tls },
+      headersTimeout: headersTimeoutMs,
+      bodyTimeout: 0,
+      ...more,
+    })
+  const kept = createAgent()
+  // Keeps no connections; created when a kept one closes under a request that may be sent again.
+  let unkept: Dispatcher | undefined
+  const context: ClientContext = {
+    dispatcherOf: ({ onNewConnection }) => {
+      if (onNewConnection !== true) return kept
+      unkept ??= createAgent({ pipelining: 0 })
+      return unkept
+    },
+    targetOf: createTargetOf(),
+  }
   return {
     send(request, listener) {
       const outbound = new HttpOutbound(context, request, listener)
       outbound.start()
       return outbound
     },
-    close: () => dispatcher.destroy().catch(() => undefined),
+    close: async () => {
+      await Promise.allSettled([kept.destroy(), unkept?.destroy()])
+    },
   }
 }
 
 interface ClientContext {
-  readonly dispatcher: Dispatcher
+  dispatcherOf(request: OutboundRequest): Dispatcher
   /** Throws for a URL that is not HTTP. */
   readonly targetOf: (url: string) => Target
 }
@@ -221,7 +235,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     const { method, url, headers, body = null } = this.#request
     try {
       const { origin, path } = this.#context.targetOf(url)
-      this.#context.dispatcher.dispatch({ origin, path, method, headers, body }, this)
+      const dispatcher = this.#context.dispatcherOf(this.#request)
+      dispatcher.dispatch({ origin, path, method, headers, body }, this)
     } catch (error) {
       this.#end(error)
     }

@@ -123,14 +123,27 @@ export class SessionServer {
   }
 }
 
-const resultOf = ({ method, params }: Loose): object => {
+/** Returns the result of a request to a server with a tool `echo` and a resource. */
+export const resultOf = ({ method, params }: Loose): object => {
   switch (method) {
+    case 'initialize':
+      return {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: {}, resources: {} },
+        serverInfo: { name: 'echo', version: '1' },
+      }
     case 'tools/list':
       return { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }
     case 'tools/call':
       return { content: [{ type: 'text', text: JSON.stringify(params.arguments ?? {}) }] }
     case 'resources/list':
       return { resources: [{ uri: 'mem:a', name: 'a' }] }
+    case 'prompts/list':
+      return { prompts: [{ name: 'p' }] }
+    case 'prompts/get':
+      return { messages: [] }
+    case 'completion/complete':
+      return { completion: { values: [] } }
     case 'resources/read':
       return { contents: [{ uri: params.uri, text: 'page' }] }
     default:

@@ -54,6 +54,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   /** Ids up to this one were used by previous replicas. */
   #ids = 0
   receivesUnsolicited = false
+  readonly hasManyConnections = true
 
   constructor(http: HttpClient, to: RemoteAddress, listener: ConversationListener, options: HttpContext) {
     super(listener, options)

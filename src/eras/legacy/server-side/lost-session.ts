@@ -12,7 +12,7 @@ export interface SessionFacts {
   readonly hasWorked: boolean
 }
 
-/** What a status says about the session: it is lost, or it may be if the text names it. */
+/** The meaning of a status for the session: it is lost, or lost if the text names it. */
 type Sign = 'lost' | 'lost-without-challenge' | 'named' | 'unrelated'
 
 /** Signs of single statuses; every other one from 400 to 499 is `named`. */
@@ -23,7 +23,7 @@ const SIGNS: ReadonlyMap<number, Sign> = new Map([
   // Without a challenge no login is missing: servers of the Rust SDK answer this for an unknown session.
   [401, 'lost-without-challenge'],
   [503, 'named'],
-  // Too large, too slow, too many: these have a meaning of their own, whatever the text.
+  // Requests that are too large, too slow or too many.
   ...[402, 405, 407, 408, 413, 414, 415, 425, 429, 431, 451].map(status => [status, 'unrelated'] as const),
 ])
 
@@ -41,7 +41,7 @@ const UNKNOWN_SESSION = -32001
 
 /**
  * Returns whether an HTTP error means that the server does not know our session, so that it did not run the
- * request: only 404 is specified, but servers also answer with 400, 401, 403, 422 or 503 and a text about it.
+ * request. Only 404 is specified, but servers also answer with 400, 401, 403, 422 or 503 and a text about it.
  * `answer` is the error under the request's own id, which proves that the server read the request.
  */
 export const meansLostSession = (

@@ -11,6 +11,7 @@ import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../shared/probe-verdict.js'
+import { isSafe } from '../../shared/safe-methods.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectLegacyRequest } from '../project/messages.js'
 
@@ -29,10 +30,11 @@ export interface LegacyOutboundContext {
  */
 export class LegacyOutboundCall implements CallSink, DownstreamCall {
   readonly headers: CallSink['headers']
-  readonly id: number
+  id = 0
+  isRepeat = false
   /** True if the server was given a progress token, which is the id. */
   readonly hasToken: boolean
-  readonly #method: string
+  readonly #request: Request
   readonly #sink: CallSink
   readonly #context: LegacyOutboundContext
   #isOver = false
@@ -40,14 +42,18 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
   #isTask = false
 
   constructor(request: Request, sink: CallSink, context: LegacyOutboundContext) {
-    const { conversation, revision } = context
-    this.id = conversation.nextId()
     this.headers = request.headers
     this.hasToken = request.wantsProgress
-    this.#method = request.method
+    this.#request = request
     this.#sink = sink
     this.#context = context
-    conversation.request(this.id, request.method, paramsFor(revision, request, this.id), this)
+    this.#send()
+  }
+
+  #send(): void {
+    const { conversation, revision } = this.#context
+    this.id = conversation.nextId()
+    conversation.request(this.id, this.#request.method, paramsFor(revision, this.#request, this.id), this)
   }
 
   get owner(): object | undefined {
@@ -60,6 +66,11 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
+    if (this.#mayRepeat(outcome)) {
+      this.isRepeat = true
+      this.#send()
+      return
+    }
     this.#isOver = true
     if (outcome.kind === 'error' && hasBecomeModern(outcome.error)) {
       this.#context.replaced(() => this.#sink.ended(failed(notRun())))
@@ -82,6 +93,17 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
     void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 
+  /** A kept connection may close while a request is sent (RFC 9110 §9.2.2). */
+  #mayRepeat(outcome: Outcome): boolean {
+    return (
+      outcome.kind === 'fault' &&
+      outcome.fault.code === 'disconnected' &&
+      !this.isRepeat &&
+      this.#context.conversation.hasManyConnections &&
+      isSafe(this.#request.method)
+    )
+  }
+
   /** Converts a server's outcome to the neutral model, readable by any client. */
   #decoded(outcome: Outcome): Outcome {
     const { server, revision } = this.#context
@@ -90,14 +112,15 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
     }
     if (outcome.kind !== 'result') return outcome
     const { result } = outcome
-    if (this.#method === 'tools/call') {
+    const { method } = this.#request
+    if (method === 'tools/call') {
       const plain = plainOf(result)
       if (plain !== undefined) return { kind: 'result', result, isPlain: true, ...plain }
       if (isTask(result)) return { kind: 'task', result }
     }
     if (kindOf(result) === 'object') return outcome
-    if (EMPTY_RESULTS.has(this.#method)) return succeeded(EMPTY)
-    const reason = `Server ${server} answered ${this.#method} with something other than an object`
+    if (EMPTY_RESULTS.has(method)) return succeeded(EMPTY)
+    const reason = `Server ${server} answered ${method} with something other than an object`
     return failed(new Fault('internal', reason, { data: { server } }))
   }
 }

@@ -1,10 +1,13 @@
+import type { Timer } from '../../../kernel/async/clock.js'
 import { within } from '../../../kernel/async/deadline.js'
 import { Deferred } from '../../../kernel/async/deferred.js'
 import type { Semaphore } from '../../../kernel/async/semaphore.js'
 import { Fault } from '../../../kernel/faults.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
+import { SESSION_LOST } from '../../../model/failure.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
+import { type HttpRefusal, readRefusal, reasonIn } from '../../../rpc/http/refusal.js'
 import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
 import { classify } from '../../../wire/classify.js'
@@ -12,6 +15,8 @@ import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framin
 import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
+import { isSafe } from '../../shared/safe-methods.js'
+import { lossText, meansLostSession } from './lost-session.js'
 import { createPostSemaphore } from './posts.js'
 
 /** The time for the server to open its event stream and send the endpoint. */
@@ -22,6 +27,8 @@ const TURN_MS = 10_000
 const POST_BYTES = 8 * 1024
 /** Above this the server counts as behind. */
 const SLOW_BYTES = 1024 * 1024
+/** The time for the answers to other messages after the session was lost. */
+const RETIRE_MS = 5000
 /** The unanswered POSTs at which the session is closed. */
 const POSTS_MAX = 2048
 
@@ -66,8 +73,10 @@ const connect = async (
   const headers = { ...to.headers, accept: 'text/event-stream' }
   const stream = await fetchReply(http, { method: 'GET', url: to.url, headers }, stop.signal)
   if (stream.status !== 200 || mediaTypeOf(stream.headers['content-type']) !== 'text/event-stream') {
+    const { status } = stream
+    if (status >= 400) throw statusFault(status, reasonIn(await readRefusal(stream, clock)))
     stream.discard()
-    if (stream.status >= 300) throw statusFault(stream.status)
+    if (status >= 300) throw statusFault(status)
     throw new Fault('unavailable', 'The server answered with something other than an event stream')
   }
   const channel = new SseChannel({ http, to, clock, log, stop, bounds, stream })
@@ -103,6 +112,8 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   /** During the handshake, the POST that the next message waits for. */
   #previousPost: Promise<void> = Promise.resolve()
   #isInitialized = false
+  #hasWorked = false
+  #retirement: Timer | undefined
   readonly #semaphore: Semaphore
 
   constructor(link: SseLink) {
@@ -138,7 +149,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   }
 
   send(frame: OutgoingMessage): boolean {
-    if (this.#isOver) return false
+    if (this.#isOver || this.#retirement !== undefined) return false
     const message = whole(frame)
     if (this.#posts >= POSTS_MAX) {
       this.#settle(new Fault('disconnected', 'The server leaves our messages unanswered'))
@@ -219,6 +230,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   #deliver(message: Buffer): void {
     if (this.#isOver) return
+    this.#hasWorked = true
     if (this.#isRunning) this.#listener?.message(message)
     else this.#buffered.push(message)
   }
@@ -227,26 +239,60 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
 
   /** Sends one message; its answer comes on the event stream. Never rejects. */
   async #post(message: Buffer): Promise<void> {
-    const { http, to, stop, log } = this.#link
+    const { log, clock } = this.#link
     try {
-      const request: OutboundRequest = {
-        method: 'POST',
-        url: this.#endpoint ?? to.url,
-        headers: { ...to.headers, 'content-type': 'application/json' },
-        body: message,
-      }
-      const reply = await fetchReply(http, request, stop.signal)
-      reply.discard()
+      const reply = await this.#reply(message)
       const { status } = reply
+      if (status < 400 || this.#isOver) reply.discard()
       if (this.#isOver || (status >= 200 && status < 300)) return
+      const refusal = status < 400 ? undefined : await readRefusal(reply, clock)
+      if (refusal !== undefined && meansLostSession(refusal, { hasId: true, hasWorked: this.#hasWorked })) {
+        this.#lost(message, refusal)
+        return
+      }
       // No answer will follow, so the request would wait forever.
       log.warn({ status }, 'the server did not take a message; the session is given up')
-      this.#settle(postFault(status))
+      this.#settle(postFault(status, refusal && reasonIn(refusal)))
     } catch (thrown) {
       this.#settle(new Fault('disconnected', 'A message could not be sent to the server', { cause: thrown }))
     } finally {
       this.#queue(message, -1)
     }
+  }
+
+  /** Posts a message, and one that only reads once more if a kept connection closes (RFC 9110 §9.2.2). */
+  async #reply(message: Buffer): Promise<RemoteReply> {
+    const { http, to, stop } = this.#link
+    const request: OutboundRequest = {
+      method: 'POST',
+      url: this.#endpoint ?? to.url,
+      headers: { ...to.headers, 'content-type': 'application/json' },
+      body: message,
+      hasWorked: this.#hasWorked,
+    }
+    try {
+      return await fetchReply(http, request, stop.signal)
+    } catch (thrown) {
+      if (Fault.from(thrown).code !== 'disconnected' || !isRead(message)) throw thrown
+      return await fetchReply(http, { ...request, onNewConnection: true }, stop.signal)
+    }
+  }
+
+  /**
+   * Handles a lost session: the server did not process the message. Messages on their way wait for replies of
+   * their own, and for answers on the event stream, which is still open.
+   */
+  #lost(message: Buffer, refusal: HttpRefusal): void {
+    const why = lossText(refusal)
+    this.#link.log.warn({ status: refusal.status }, 'the server no longer knows the session')
+    const data = { httpStatus: refusal.status }
+    if (!this.#isInitialized || this.#listener?.refused === undefined) {
+      this.#settle(new Fault('disconnected', why, { data }))
+      return
+    }
+    const fault = new Fault('disconnected', why, { data: { ...data, reason: SESSION_LOST } })
+    this.#retirement ??= this.#link.clock.after(RETIRE_MS, () => this.#settle(fault))
+    this.#listener.refused(message, fault)
   }
 
   #queue(message: Buffer, by: 1 | -1): void {
@@ -260,6 +306,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #settle(fault: Fault | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#retirement?.cancel()
     this.#link.stop.abort()
     this.drop()
     this.#listener?.closed(fault)
@@ -287,11 +334,16 @@ const isInitialized = (message: Buffer): boolean => {
   )
 }
 
-const postFault = (status: number): Fault => {
-  if (status === 401 || status === 403) return statusFault(status)
-  const reason =
-    status === 404
-      ? 'The server no longer knows the session (HTTP status 404)'
-      : `The server did not take a message (HTTP status ${status})`
-  return new Fault('disconnected', reason, { data: { httpStatus: status } })
+const isRead = (message: Buffer): boolean => {
+  const classified = classify(message)
+  return (
+    classified.is === 'message' && classified.message.kind === 'request' && isSafe(classified.message.method)
+  )
+}
+
+const postFault = (status: number, reason: string | undefined): Fault => {
+  if (status === 401 || status === 403) return statusFault(status, reason)
+  const said = reason === undefined ? '' : `: ${reason}`
+  const message = `The server did not take a message (HTTP status ${status}${said})`
+  return new Fault('disconnected', message, { data: { httpStatus: status } })
 }

@@ -38,6 +38,7 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
   /** The headers of every request. */
   readonly #headers: Readonly<Record<string, string>>
   readonly receivesUnsolicited = false
+  readonly hasManyConnections = true
 
   constructor(
     http: HttpClient,
@@ -63,6 +64,7 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
       // V8 would give each spread of these a hidden class of its own, which takes ten times as long.
       headers: Object.assign({}, this.#headers, this.#mirrored(method, params), sink.headers),
       body: encodeRequest(id, method, params),
+      onNewConnection: sink.isRepeat === true,
     })
   }
 

@@ -31,6 +31,7 @@ import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../shared/protocol.js'
+import { isSafe } from '../../shared/safe-methods.js'
 import { requestParams } from '../envelope.js'
 import { methodMayNeedInput } from '../methods.js'
 import { projectModernRequest } from '../project/messages.js'
@@ -41,15 +42,6 @@ import type { ToolSchemas } from './tool-schemas.js'
 
 /** Bounds the pages of `tools/list` read to learn the headers of a tool. */
 const REFRESH_PAGES_MAX = 100
-
-/** Safe requests, which are repeated if their response was lost. */
-const isRepeatable = (method: string): boolean => listOfMethod(method) !== undefined || REPEATABLE.has(method)
-const REPEATABLE: ReadonlySet<string> = new Set([
-  'resources/read',
-  'prompts/get',
-  'completion/complete',
-  'server/discover',
-])
 
 /** The part of the connection that a request uses. */
 export interface ModernOutboundContext {
@@ -73,7 +65,7 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
   readonly #sink: CallSink
   readonly #context: ModernOutboundContext
   id = 0
-  #wasRepeated = false
+  isRepeat = false
   #wasCorrected = false
   #isOver = false
 
@@ -116,7 +108,7 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
     const decoded = (): Outcome => this.#decoded(outcome)
     if (this.#recheck(outcome, decoded)) return
     if (this.#mayRepeat(outcome)) {
-      this.#wasRepeated = true
+      this.isRepeat = true
       this.start()
     } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#retryWithNewSchema(outcome)
     else this.#finish(decoded())
@@ -142,7 +134,7 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
   #ofAnother(outcome: Outcome): Fault {
     const { server } = this.#context
     const reason = `Server ${server} no longer speaks ${MODERN_REVISION}`
-    if (outcome.kind !== 'fault' || isRepeatable(this.#request.method))
+    if (outcome.kind !== 'fault' || isSafe(this.#request.method))
       return new Fault('session-lost', reason, { data: { server } })
     const { data = {} } = outcome.fault
     const status = Number(data['httpStatus'])
@@ -158,8 +150,8 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
    * (basic/transports/streamable-http).
    */
   #mayRepeat(outcome: Outcome): boolean {
-    if (outcome.kind !== 'fault' || this.#wasRepeated || this.#context.schemas === undefined) return false
-    return outcome.fault.code === 'disconnected' && isRepeatable(this.#request.method)
+    if (outcome.kind !== 'fault' || this.isRepeat || this.#context.schemas === undefined) return false
+    return outcome.fault.code === 'disconnected' && isSafe(this.#request.method)
   }
 
   /** Converts a server's outcome to the neutral model, readable by any client. */

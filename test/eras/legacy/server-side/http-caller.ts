@@ -310,11 +310,7 @@ t.test("a reply without an answer fails the request with its status and the serv
   }
   const logins: [number, string, string][] = [
     [401, '', 'The server needs authorization'],
-    [
-      401,
-      '{"error":{"code":1,"message":"token expired"}}',
-      'The server needs authorization (HTTP status 401): token expired',
-    ],
+    [401, '{"error":{"code":1,"message":"no account ann"}}', 'The server needs authorization'],
     [
       403,
       `{"message":"quota of Bearer ${KEY}"}`,

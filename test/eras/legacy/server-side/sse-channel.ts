@@ -364,6 +364,53 @@ t.test('a POST that reaches no server ends the session', async t => {
   t.equal(shownFault(await heard.isClosed()), 'disconnected: A message could not be sent to the server')
 })
 
+t.test(
+  'a message that only reads is posted once more, on a new connection, if its connection closes',
+  async t => {
+    const { http, send, heard } = await initialized()
+    send(rpc({ id: 2, method: 'resources/read' }))
+    await settled()
+    http.next().break(new Fault('disconnected', 'other side closed'))
+    await settled()
+    const again = http.next()
+    t.equal(again.request.onNewConnection, true)
+    again.reply(202)
+    await settled()
+    t.same(heard.ends, [])
+    send(rpc({ id: 3, method: 'tools/call' }))
+    await settled()
+    http.next().break(new Fault('disconnected', 'other side closed'))
+    t.match(shownFault(await heard.isClosed()), /^disconnected/)
+    t.equal(http.waiting, 0, 'a call may have run')
+  },
+)
+
+t.test('a lost session refuses its message, and leaves others time for their answers', async t => {
+  const { http, clock, channel } = await initialized()
+  const refused: string[] = []
+  const heard = Object.assign(new Recorder(), {
+    refused: (message: Buffer, why: Fault) => refused.push(`${message.toString()} ${why.message}`),
+  })
+  channel.listen(heard)
+  await settled()
+  for (const text of ['"one"', '"two"', '"three"']) channel.send(Buffer.from(text))
+  await settled()
+  http.next().reply(404, {}, 'Session not found')
+  await settled()
+  t.notOk(channel.send(Buffer.from('"late"')))
+  http.next().reply(202)
+  http.next().reply(404)
+  await settled()
+  t.same(refused, [
+    '"one" The server no longer knows the session (HTTP status 404: Session not found)',
+    '"three" The server no longer knows the session (HTTP status 404)',
+  ])
+  t.same(heard.ends, [])
+  clock.advance(5000)
+  t.match(shownFault(await heard.isClosed()), /^disconnected: The server no longer knows the session/)
+  t.equal(clock.pending, 0)
+})
+
 t.test('the end or a break of the stream is the end of the session', async t => {
   const ended = await initialized()
   ended.get.event('"last"')

@@ -1,0 +1,18 @@
+import { listOfMethod } from '../../model/listing.js'
+
+/** Requests that only read; `tools/call` may do anything, and the others change the session. */
+const READS: ReadonlySet<string> = new Set([
+  'ping',
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+  'server/discover',
+  'tasks/get',
+  'tasks/result',
+])
+
+/**
+ * Returns whether a request may be sent again after its connection closed, when the server may have run it
+ * (RFC 9110 §9.2.2).
+ */
+export const isSafe = (method: string): boolean => listOfMethod(method) !== undefined || READS.has(method)
