@@ -1,4 +1,5 @@
-import type { Welcome } from '../model/links.js'
+import { joinExtensions, readExtensions } from '../model/extensions.js'
+import type { ServerRequestMode, Welcome } from '../model/links.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 
 /** Maximum length of one server's instructions, in UTF-16 units. The rest is cut. */
@@ -8,14 +9,23 @@ export type Offer = Omit<Welcome, 'instructions' | 'own'>
 
 /**
  * Joins the capabilities of several servers. An unknown server counts as offering everything, because the
- * answer to `initialize` is final. The same holds for a server that only another credential shows.
+ * answer to `initialize` is final. The same holds for a server that only another credential shows. `mode` is
+ * the client's.
  */
-export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[], hasHidden = false): Offer => {
+export const joinCapabilities = (
+  servers: readonly (ServerFacts | undefined)[],
+  hasHidden = false,
+  mode: ServerRequestMode = 'pushed',
+): Offer => {
   const known = servers.filter(facts => facts !== undefined)
   const isComplete = known.length === servers.length
   const isUnknown = !isComplete || hasHidden
   const some = (test: (capabilities: ServerCapabilities) => boolean): boolean =>
     known.some(({ capabilities }) => test(capabilities))
+  const extensions = joinExtensions(
+    known.map(({ announced }) => readExtensions(announced)),
+    mode,
+  )
   const resources = isUnknown || some(capabilities => capabilities.resources !== undefined)
   return {
     capabilities: {
@@ -26,6 +36,7 @@ export const joinCapabilities = (servers: readonly (ServerFacts | undefined)[], 
         : undefined,
       completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
+      ...(extensions.size > 0 && { extensions }),
     },
     isComplete,
   }

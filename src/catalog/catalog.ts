@@ -4,13 +4,15 @@ import type { Client, Viewer } from '../model/links.js'
 import { LIST_NAMES, type ListName } from '../model/listing.js'
 import type { ServerFacts } from '../model/peer.js'
 import type { Connection } from '../peers/connection.js'
+import { NOTHING_DECLARED } from '../peers/declared-sets.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { isSearchTool } from '../search/search-tools.js'
 import { joinInstructions, type Offer } from './capabilities.js'
 import { hasSameContent, type Item, type Listed, type Merged } from './listed.js'
 import { ClientViews, type ListOptions, type ListPage } from './lists/client-views.js'
-import { AWAY_MS, ConnectionLists, type Reading } from './lists/connection-lists.js'
+import { AWAY_MS, ConnectionLists } from './lists/connection-lists.js'
+import type { ListState, Reading } from './lists/list-state.js'
 import { type CachedServer, ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
@@ -62,9 +64,9 @@ export class Catalog {
       clock,
       log,
       viewOf: connection => this.#views.on(connection),
-      onRead: (view, connection, list, listed) => this.#cache.update(view, connection, list, listed),
-      onRefused: (view, connection, list) => this.#cache.refused(view, connection, list),
-      onChanged: (connection, list, before) => this.#wasRead(connection, list, before),
+      onRead: (view, state, listed) => this.#cache.update(view, state, listed),
+      onRefused: (view, state) => this.#cache.refused(view, state),
+      onChanged: (state, before) => this.#wasRead(state, before),
     })
     this.#clientViews = new ClientViews({
       views: this.#views,
@@ -265,7 +267,7 @@ export class Catalog {
     const view = this.views.get(server)
     const cached = view && this.#cache.ofAny(view)
     const readings = (list: ListName): Reading[] =>
-      connections.flatMap(connection => this.#lists.of(connection, list)?.known ?? [])
+      connections.flatMap(connection => this.#lists.all(connection, list).flatMap(({ known }) => known ?? []))
     const listed = (list: ListName): Listed | undefined => readings(list)[0]?.listed ?? cached?.lists[list]
     const count = (list: ListName): number => listed(list)?.items.length ?? 0
     return {
@@ -289,7 +291,8 @@ export class Catalog {
   }
 
   #unread([best]: readonly Connection[], list: ListName) {
-    const { unreadWhy: why, failingSinceMs: sinceMs = 0 } = (best?.link && this.#lists.of(best, list)) ?? {}
+    const states = best?.link === undefined ? [] : this.#lists.all(best, list)
+    const { unreadWhy: why, failingSinceMs: sinceMs = 0 } = states.find(one => one.unreadWhy) ?? {}
     return why === undefined ? [] : [{ list, why, sinceMs }]
   }
 
@@ -304,7 +307,7 @@ export class Catalog {
     this.#announce(this.#cache.learned(view, known), false)
     for (const connection of view.server.connections)
       for (const list of LIST_NAMES)
-        if (connection.link !== undefined && this.#lists.of(connection, list)?.known !== undefined)
+        if (connection.link !== undefined && this.#lists.all(connection, list).some(({ known }) => known))
           this.#lists.changed(connection, list)
   }
 
@@ -315,8 +318,9 @@ export class Catalog {
     this.#cameBack(view.server)
     this.#cache.reached(view, connection)
     this.#clientViews.reset()
-    const cached = this.#cache.on(view, connection)
-    this.#lists.ready(connection, list => cached?.lists[list] !== undefined)
+    const declared = [...connection.clients].map(client => connection.shares.declaredBy(client))
+    const cached = [NOTHING_DECLARED, ...declared].map(set => this.#cache.on(view, connection, set))
+    this.#lists.ready(connection, list => cached.some(one => one?.lists[list] !== undefined))
   }
 
   /** Handles a lost or failed connection. The lists of a server's last connection stay for a while. */
@@ -330,12 +334,14 @@ export class Catalog {
   ended(connection: Connection): void {
     const view = this.#views.on(connection)
     if (view !== undefined) {
-      const next = this.#cache.on(view, connection)?.lists
-      const isOther = (list: ListName): boolean => {
-        const known = this.#lists.of(connection, list)?.known
+      const isOther = ({ list, known, declared }: ListState): boolean => {
+        const next = this.#cache.on(view, connection, declared)?.lists
         return known !== undefined && !hasSameContent(next?.[list], known.listed)
       }
-      this.#announce(LIST_NAMES.filter(isOther), false)
+      this.#announce(
+        LIST_NAMES.filter(list => this.#lists.all(connection, list).some(isOther)),
+        false,
+      )
     }
     this.#lists.forget(connection)
   }
@@ -350,11 +356,11 @@ export class Catalog {
     this.#lists.close()
   }
 
-  #wasRead(connection: Connection, list: ListName, before: Listed | undefined): void {
+  #wasRead({ connection, list, declared, known }: ListState, before: Listed | undefined): void {
     const view = this.#views.on(connection)
     if (view === undefined) return
-    const shown = before ?? this.#cache.on(view, connection)?.lists[list]
-    const now = this.#lists.of(connection, list)?.known?.listed
+    const shown = before ?? this.#cache.on(view, connection, declared)?.lists[list]
+    const now = known?.listed
     if (!hasSameContent(shown, now)) this.#announce([list], shown === undefined)
   }
 

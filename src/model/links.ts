@@ -1,22 +1,18 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import type { Fault } from '../kernel/faults.js'
 import type { JsonText } from '../kernel/json/text.js'
+import type { Extensions } from './extensions.js'
 import type { McpLogLevel } from './log-level.js'
 import type { Reply, Settle } from './outcome.js'
 import type { ClientCapabilities, ServerFacts } from './peer.js'
 import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
+import type { ServerRequestMode } from './server-request-mode.js'
 
 /** The reason for a cancellation, as the canceller wrote it; passed on as `reason`. */
 export type CancelReason = string | undefined
 
-/**
- * The way servers ask. `pushed`: by requests of their own, with change notifications at any time (before
- * 2026-07-28). `returned`: inside the answer to a request, which the client repeats with the input
- * (2026-07-28, basic/patterns/mrtr), with change notifications on a listening request
- * (basic/patterns/subscriptions).
- */
-export type ServerRequestMode = 'pushed' | 'returned'
+export type { ServerRequestMode } from './server-request-mode.js'
 
 /** The transports of clients. */
 export type Via = 'stdio' | 'socket' | 'http' | 'sse' | 'websocket'
@@ -153,6 +149,8 @@ export interface Welcome {
     readonly resources: { readonly subscribe: boolean } | undefined
     readonly completions: boolean
     readonly logging: boolean
+    /** The extensions of the visible servers; absent if there are none. */
+    readonly extensions?: Extensions | undefined
   }
   readonly instructions: string | undefined
   /** The facts of the only server, if it is exposed unchanged and was reached. */
@@ -217,7 +215,7 @@ export interface Request {
   readonly isBare?: boolean | undefined
   /** True if progress is wanted; the downlink sets its own token and removes any other. */
   readonly wantsProgress: boolean
-  /** Undefined for the proxy's own requests, which cannot be answered with a question. */
+  /** Undefined for the proxy's own requests that serve clients without extensions. */
   readonly requester?: Requester | undefined
   /** True if a task may replace the result, because the requester follows it. */
   readonly followsTasks?: boolean | undefined

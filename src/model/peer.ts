@@ -1,4 +1,5 @@
 import type { JsonText } from '../kernel/json/text.js'
+import type { Declaration } from './extensions.js'
 import type { Revision } from './revision.js'
 
 /** The client's capabilities, reduced to those that the proxy understands and can honour on its behalf. */
@@ -13,6 +14,8 @@ export interface ClientCapabilities {
         readonly isBare?: boolean
       }
     | undefined
+  /** Absent if it declared nothing else. */
+  readonly declared?: Declaration | undefined
 }
 
 export const NO_CAPABILITIES: ClientCapabilities = {

@@ -98,7 +98,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     options.onForgotten?.(server)
   }
   const pool = new ServerPool(options.servers, {
-    ...{ ...base, dial: options.dial, listener, onForgotten },
+    ...{ ...base, dial: options.dial, listener, onForgotten, isAlone },
     ...{ meter: options.meter, tracer: options.tracer, failures: options.failures },
   })
   const listChanged = new ListChanged(clock, () => [...clients.sessions, ...streams.all])

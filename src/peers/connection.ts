@@ -22,7 +22,7 @@ import type { Dial, Greeting, ServerOptions } from './dial.js'
 import { OwnRequests } from './own-requests.js'
 import { PastClients } from './past-clients.js'
 import type { ServerState } from './server-state.js'
-import { type Share, shareOf } from './sharing.js'
+import { ClientShares, type Share } from './sharing.js'
 import { type Loss, Supervisor } from './supervisor.js'
 
 export interface ConnectionListener {
@@ -56,6 +56,8 @@ export interface ConnectionContext {
   readonly meter?: Meter | undefined
   /** Undefined without tracing. */
   readonly tracer?: Tracer | undefined
+  /** The clients' shares and declarations; set by the server. */
+  readonly shares?: ClientShares
   /** Called before the listener when the mode of a server's requests may have become known. */
   readonly onMode?: (connection: Connection) => void
 }
@@ -70,6 +72,7 @@ interface Attempt {
 export class Connection {
   readonly server: ServerOptions
   readonly share: Share
+  readonly shares: ClientShares
   readonly clients = new Set<Client>()
   readonly bounds: LimitCounters
   readonly meter: ConnectionMeter
@@ -102,6 +105,7 @@ export class Connection {
     this.share = share
     this.#serverRequests = serverRequests
     this.#context = context
+    this.shares = context.shares ?? new ClientShares(server)
     this.bounds = context.bounds ?? new LimitCounters()
     this.#idleSinceMs = context.clock.nowMs()
     this.meter = new ConnectionMeter(server, context)
@@ -321,25 +325,22 @@ export class Connection {
    */
   #releaseStrangers(): boolean {
     if (this.#serverRequests === 'returned') return false
-    const { server, share } = this
-    const strangers = [...this.clients].filter(client => shareOf(server.sharing, client).key !== share.key)
+    const strangers = [...this.clients].filter(one => this.shares.of(one).key !== this.share.key)
     for (const client of strangers) this.leave(client)
     return strangers.length > 0
   }
 
   #greeting(): Greeting {
     const { clients, server, share } = this
-    const isOnes = server.sharing === 'session'
+    const only = server.sharing === 'session' ? this.#past.first : undefined
     return {
       // Prefers legacy mode if any client uses it; the modern protocol is tried anyway.
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
         : this.#serverRequests,
-      capabilities: share.capabilities,
-      workspace: share.workspace,
-      lastLoss: this.lastLoss?.why.message,
-      clientInfo: isOnes ? this.#past.first?.info : undefined,
-      session: isOnes ? this.#past.first?.sessionAt?.(server.name) : undefined,
+      ...{ capabilities: share.capabilities, isAlone: this.shares.isAlone },
+      ...{ workspace: share.workspace, lastLoss: this.lastLoss?.why.message },
+      ...{ clientInfo: only?.info, session: only?.sessionAt?.(server.name) },
     }
   }
 

@@ -4,12 +4,14 @@ import type { Client, Downlink, ServerRequestMode } from '../model/links.js'
 import { Connection, type ConnectionContext } from './connection.js'
 import type { ServerOptions } from './dial.js'
 import { failuresOf } from './server-state.js'
-import { lacksWorkspace, profileOf, type Share, shareOf, unownedShare } from './sharing.js'
+import { ClientShares, lacksWorkspace, profileOf, type Share, unownedShare } from './sharing.js'
 import type { Loss } from './supervisor.js'
 
 export interface ServerContext extends ConnectionContext {
   /** Undefined without a memory of failures. */
   readonly failures?: FailureMemory | undefined
+  /** True if the server is the only one, and exposed unchanged. */
+  readonly isAlone?: boolean | undefined
 }
 
 /** One configured server with all its connections. */
@@ -18,6 +20,8 @@ export class Server {
   #index: number
   readonly bounds: LimitCounters
   readonly #context: ServerContext
+  /** The clients' shares, and what they declare to the server. */
+  readonly shares: ClientShares
   readonly #connections = new Map<string, Connection>()
   /** Connections by client, so that calls need not compute a key. */
   readonly #byClient = new Map<Client, Connection>()
@@ -36,7 +40,13 @@ export class Server {
     this.options = options
     this.#index = index
     this.bounds = (context.bounds ?? new LimitCounters()).narrowed(options.limits, { server: options.name })
-    this.#context = { ...context, bounds: this.bounds, onMode: connection => this.#met(connection) }
+    this.shares = new ClientShares(options, context.isAlone)
+    this.#context = {
+      ...context,
+      bounds: this.bounds,
+      onMode: connection => this.#met(connection),
+      shares: this.shares,
+    }
     this.#unreached = context.failures?.lastOf(options)
   }
 
@@ -94,7 +104,7 @@ export class Server {
     const mode = this.#only ?? client.serverRequests
     const shared = mode === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
-    const { keys } = shareOf(this.options.sharing, client)
+    const { keys } = this.shares.of(client)
     return this.#connections.get(keys[mode]) ?? this.#standIn(keys[otherMode(mode)])
   }
 
@@ -131,16 +141,15 @@ export class Server {
       throw new Fault('unavailable', `Server ${this.name} waits for a client with a workspace (D033)`)
     }
     const known = this.connectionOf(client)
-    return (
-      known ?? this.#connection(shareOf(this.options.sharing, client), this.#only ?? client.serverRequests)
-    )
+    return known ?? this.#connection(this.shares.of(client), this.#only ?? client.serverRequests)
   }
 
   /** Returns the profile of `client` (`profileOf`), and its profile in the other mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
-    const declared = shareOf(this.options.sharing, client).capabilities
+    const declared = this.shares.of(client).capabilities
+    const set = this.shares.declaredBy(client)
     const mode = this.#only ?? client.serverRequests
-    return [profileOf(declared, mode), profileOf(declared, otherMode(mode))]
+    return [profileOf(declared, mode, set), profileOf(declared, otherMode(mode), set)]
   }
 
   #met(connection: Connection): void {
@@ -198,6 +207,7 @@ export class Server {
 
   release(client: Client): void {
     this.#byClient.delete(client)
+    this.shares.release(client)
     for (const [key, connection] of this.#connections) {
       connection.leave(client)
       if (this.#isAbandoned(connection)) void this.#end(key)

@@ -1,5 +1,6 @@
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
+import { type DeclaredSet, DeclaredSets, declaredKey, NOTHING_DECLARED } from './declared-sets.js'
 import type { ConnectionSharing, ServerOptions } from './dial.js'
 
 /**
@@ -27,21 +28,30 @@ const share = (key: string, capabilities: ClientCapabilities, workspace?: string
 export const unownedShare = (sharing: ConnectionSharing): Share =>
   share(sharing === 'principal' ? keyOf('local', NO_CAPABILITIES) : '', NO_CAPABILITIES)
 
-/** Returns the share of a client. Capabilities are declared only on connections with known owners. */
-export const shareOf = (sharing: ConnectionSharing, client: Client): Share => {
+/**
+ * Returns the share of a client, whose capabilities are `declared` to the server. Nothing is declared on
+ * connections without known owners.
+ */
+export const shareOf = (
+  sharing: ConnectionSharing,
+  client: Client,
+  declared: ClientCapabilities = client.capabilities,
+): Share => {
   if (sharing === 'all') return ALL
   const { [sharing]: known } = shares
   let found = known.get(client)
-  if (found === undefined || (sharing !== 'principal' && found.workspace !== client.workspace)) {
-    found = newShare(sharing, client)
+  const isMoved = sharing !== 'principal' && found?.share.workspace !== client.workspace
+  if (found?.declared !== declared || isMoved) {
+    found = { declared, share: newShare(sharing, client, declared) }
     known.set(client, found)
   }
-  return found
+  return found.share
 }
 
 const newShare = (
   sharing: Exclude<ConnectionSharing, 'all'>,
-  { id, principal, capabilities, workspace }: Client,
+  { id, principal, workspace }: Client,
+  capabilities: ClientCapabilities,
 ): Share => {
   if (sharing === 'principal') return share(keyOf(principal, capabilities), capabilities)
   if (sharing === 'session') return share(`session ${id}`, capabilities, workspace)
@@ -52,11 +62,52 @@ const newShare = (
   return { ...own, root: workspace }
 }
 
+interface ClientShare {
+  readonly declared: ClientCapabilities
+  readonly share: Share
+}
+
+/** The shares of the clients of one server, and what they declare to it. */
+export class ClientShares {
+  /** True if the server is the only one, and exposed unchanged. */
+  readonly isAlone: boolean
+  readonly #server: Pick<ServerOptions, 'sharing'>
+  readonly #declared: DeclaredSets
+
+  constructor(server: Pick<ServerOptions, 'sharing'>, isAlone = false) {
+    this.isAlone = isAlone
+    this.#server = server
+    this.#declared = new DeclaredSets(isAlone)
+  }
+
+  of(client: Client): Share {
+    return shareOf(this.#server.sharing, client, this.#declared.capabilitiesFor(client, 'pushed'))
+  }
+
+  declaredBy(client: Client): DeclaredSet {
+    return this.#declared.setOf(client)
+  }
+
+  /** Returns a client's capabilities for requests to a server that learns of them in each request. */
+  capabilitiesFor(client: Client): ClientCapabilities {
+    return this.#declared.capabilitiesFor(client, 'returned')
+  }
+
+  /** True if lists of the server may differ between clients, because some declared anything. */
+  get isSplit(): boolean {
+    return this.#declared.isSplit
+  }
+
+  release(client: Client): void {
+    this.#declared.release(client)
+  }
+}
+
 /** Cached: each merged list asks for a client's share once per server. */
 const shares = {
-  session: new WeakMap<Client, Share>(),
-  principal: new WeakMap<Client, Share>(),
-  workspace: new WeakMap<Client, Share>(),
+  session: new WeakMap<Client, ClientShare>(),
+  principal: new WeakMap<Client, ClientShare>(),
+  workspace: new WeakMap<Client, ClientShare>(),
 }
 
 /** Returns whether a server cannot run for a client, because its folder is unknown. */
@@ -66,11 +117,16 @@ export const lacksWorkspace = (
 ): boolean => needsWorkspace === true && workspace === undefined
 
 /**
- * Returns the key that a server's lists depend on: the mode of its requests and the declared capabilities. A
- * sessionless server lists the same to all (2026-07-28, server/tools, "Listing Tools").
+ * Returns the key that a server's lists depend on: the mode of its requests and the declared capabilities.
+ * Lists of a sessionless server may depend only on the extensions in the request (2026-07-28, server/tools,
+ * "Listing Tools").
  */
-export const profileOf = (capabilities: ClientCapabilities, mode: ServerRequestMode): string => {
-  if (mode === 'returned') return mode
+export const profileOf = (
+  capabilities: ClientCapabilities,
+  mode: ServerRequestMode,
+  { key }: DeclaredSet = NOTHING_DECLARED,
+): string => {
+  if (mode === 'returned') return key === '' ? mode : `${mode} ${key}`
   const known = profiles.get(capabilities)
   if (known !== undefined) return known
   const profile = `${mode} ${fingerprint(capabilities)}`
@@ -85,13 +141,17 @@ const profiles = new WeakMap<ClientCapabilities, string>()
 const keyOf = (principal: string, capabilities: ClientCapabilities): string =>
   `${fingerprint(capabilities)}\0${principal}`
 
-const fingerprint = ({ roots, sampling, elicitation }: ClientCapabilities): string =>
-  [
+const fingerprint = (capabilities: ClientCapabilities): string => {
+  const { roots, sampling, elicitation } = capabilities
+  const key = declaredKey(capabilities)
+  return [
     roots && `roots${roots.listChanged ? '+' : ''}`,
     sampling && `sampling${sampling.tools ? '+tools' : ''}${sampling.context ? '+context' : ''}`,
     elicitation && `elicitation${elicitation.form ? '+form' : ''}${elicitation.url ? '+url' : ''}`,
+    key === '' ? undefined : `declared ${key}`,
   ]
     .filter(part => part !== undefined)
     .join(' ')
+}
 
 const ALL = unownedShare('all')

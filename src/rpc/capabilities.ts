@@ -6,30 +6,33 @@ import {
   memberOf,
   membersOf,
   ownText,
+  some,
   textMember,
   textOf,
+  withMember,
   withMembers,
-  withoutMember,
 } from '../kernel/json/text.js'
-import type { Welcome } from '../model/links.js'
+import {
+  type Extensions,
+  encodeExtensions,
+  mayPass,
+  readExtensions,
+  TASKS_EXTENSION,
+} from '../model/extensions.js'
+import type { ServerRequestMode, Welcome } from '../model/links.js'
 import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
-import type { Revision } from '../model/revision.js'
+import { isLegacyRevision, type Revision } from '../model/revision.js'
 
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
-
-/** Capabilities passed on only where the proxy supports them: it does not route the methods of tasks. */
-const ROUTED: ReadonlySet<string> = new Set([
-  'tools',
-  'prompts',
-  'resources',
-  'completions',
-  'logging',
-  'tasks',
-])
+/** Server capabilities passed on only where the proxy announces them too. */
+const ROUTED: ReadonlySet<string> = new Set(['tools', 'prompts', 'resources', 'completions', 'logging'])
+/** Client capabilities that the proxy understands. */
+const DECODED: ReadonlySet<string> = new Set(['roots', 'sampling', 'elicitation'])
+/** Tasks before they were an extension; other revisions do not have the member. */
+const TASKS_SINCE: Revision = '2025-11-25'
 
 /** Encodes `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
 export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): JsonText => {
-  const { tools, prompts, resources, completions, logging } = welcome.capabilities
+  const { tools, prompts, resources, completions, logging, extensions } = welcome.capabilities
   const known = textOf({
     ...(tools && { tools: { listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
@@ -37,13 +40,15 @@ export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): 
     ...(completions && revision >= '2025-03-26' && { completions: {} }),
     ...(logging && { logging: {} }),
   })
-  return welcome.own === undefined ? known : withOwnCapabilities(known, welcome.own, revision)
+  if (welcome.own !== undefined) return withOwnCapabilities(known, welcome.own, revision)
+  if (extensions === undefined) return known
+  return withMember(known, 'extensions', encodeExtensions(extensions))
 }
 
 /**
  * Adds the capabilities of a server that is exposed unchanged: in its own form where the proxy has them too,
  * and those that the proxy does not know. `known` is in the form of the client's revision; unknown members
- * only go to clients of the server's revision.
+ * only go to clients of the server's revision, except for `extensions` and `experimental`.
  */
 const withOwnCapabilities = (
   known: JsonText,
@@ -52,14 +57,26 @@ const withOwnCapabilities = (
 ): JsonText => {
   const own: [string, JsonText][] = []
   for (const { key, value } of membersOf(announced)) {
-    if (kindOf(value) !== 'object') continue
-    const isKnown = memberOf(known, key) !== undefined
-    const isUnknown = !ROUTED.has(key) && (revision === to || key === 'experimental')
-    if (isKnown || isUnknown)
-      own.push([key, key === 'extensions' ? withoutMember(value, TASKS_EXTENSION) : value])
+    if (kindOf(value) !== 'object' || key === 'extensions') continue
+    if (ROUTED.has(key) ? memberOf(known, key) !== undefined : isUnderstood(key, revision, to))
+      own.push([key, value])
   }
+  const passed = passedExtensions(announced, revision, to)
+  if (passed.size > 0) own.push(['extensions', encodeExtensions(passed)])
   return withMembers(known, own)
 }
+
+/** Returns whether a peer of one revision understands a member that another one's peer wrote. */
+const isUnderstood = (key: string, from: Revision, to: Revision): boolean =>
+  key === 'experimental' || (from === to && (key !== 'tasks' || to === TASKS_SINCE))
+
+/** Only peers without handshakes may use extensions of theirs through peers of the same kind. */
+const passedExtensions = (capabilities: JsonText, from: Revision, to: Revision): Extensions =>
+  new Map(
+    [...readExtensions(capabilities)].filter(([id]) => mayPass(id, modeOf(from)) && mayPass(id, modeOf(to))),
+  )
+
+const modeOf = (revision: Revision): ServerRequestMode => (isLegacyRevision(revision) ? 'pushed' : 'returned')
 
 /** Returns a declared capability: an object, or the `true` that some peers send instead. */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
@@ -116,8 +133,11 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   }
 }
 
-/** Decodes `ClientCapabilities` (all revisions); `elicitation: {}` means forms (client/elicitation). */
-export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => {
+/**
+ * Decodes the `ClientCapabilities` of a client of `revision`; `elicitation: {}` means forms
+ * (client/elicitation). The rest is kept as text, unless it is too long.
+ */
+export const decodeClientCapabilities = (text: JsonText, revision: Revision): ClientCapabilities => {
   const roots = declared(text, 'roots')
   const sampling = declared(text, 'sampling')
   const elicitation = declared(text, 'elicitation')
@@ -128,6 +148,32 @@ export const decodeClientCapabilities = (text: JsonText): ClientCapabilities => 
       context: declared(sampling, 'context') !== undefined,
     },
     elicitation: elicitation && decodeElicitation(elicitation),
+    ...(isAllDecoded(text) || text.length > INFO_BYTES ? undefined : declarationIn(text, revision)),
+  }
+}
+
+const isAllDecoded = (text: JsonText): boolean => !some(membersOf(text), ({ key }) => !DECODED.has(key))
+
+const declarationIn = (
+  text: JsonText,
+  revision: Revision,
+): Pick<ClientCapabilities, 'declared'> | undefined => {
+  const own = ownText(text)
+  const extensions = passedExtensions(own, revision, revision)
+  const experimental = declared(own, 'experimental')
+  const others = [...membersOf(own)].flatMap(({ key, value }): (readonly [string, JsonText])[] => {
+    const isOther = !DECODED.has(key) && key !== 'extensions' && key !== 'experimental'
+    return isOther && isUnderstood(key, revision, revision) ? [[key, value]] : []
+  })
+  if (extensions.size === 0 && experimental === undefined && others.length === 0) return undefined
+  return {
+    declared: {
+      extensions,
+      experimental: experimental && isTrue(experimental) ? EMPTY : experimental,
+      others,
+      revision,
+      withheld: [],
+    },
   }
 }
 

@@ -137,7 +137,7 @@ void holds(
       if (kindOf(result) === 'object') whole(projectModern(method, mapped))
     }
     readResultType(result)
-    decodeClientCapabilities(result)
+    decodeClientCapabilities(result, '2026-07-28')
   }),
 )
 

@@ -18,8 +18,9 @@ import type { Listed } from '../listed.js'
 import type { ServerViews } from '../server-views.js'
 import type { Choice, ToolExposure } from '../views/tool-exposure.js'
 import type { View } from '../views/view.js'
-import type { ConnectionLists, ListState } from './connection-lists.js'
+import type { ConnectionLists } from './connection-lists.js'
 import { Interned } from './interned.js'
+import type { ListState } from './list-state.js'
 import { MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
@@ -129,6 +130,7 @@ export class ClientViews {
         [...seen.servers.keys()].map(server => this.facts(server, viewer.client)),
         // Without servers, a reload may add some later.
         seen.hasHidden || seen.servers.size === 0,
+        viewer.client.serverRequests,
       ),
       seen.view,
     )
@@ -147,7 +149,7 @@ export class ClientViews {
 
   #isFresh(server: Server, client: Client, list: ListName): boolean {
     const connection = server.connectionOf(client)
-    if (connection !== undefined && this.#context.lists.isFresh(connection, list)) return true
+    if (connection !== undefined && this.#context.lists.isFresh(connection, list, client)) return true
     if (!server.isResting(client, connection)) return false
     const state = this.#state(server, client, list)
     if (state?.isDue === true) return false
@@ -161,14 +163,16 @@ export class ClientViews {
     const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
+    let isSplit = false
     for (const server of this.servers(viewer).keys()) {
+      isSplit ||= server.shares.isSplit
       const facts = this.facts(server, client)
       if (facts !== undefined && !offers(facts, list)) continue
       const contribution = contributionOf(this.#state(server, client, list), nowMs)
       if (contribution === undefined) return UNCACHED
       contributions.push(contribution)
     }
-    return mergeHints(contributions)
+    return mergeHints(contributions, isSplit)
   }
 
   /** See `Catalog.page`. */
@@ -308,7 +312,7 @@ export class ClientViews {
 
   #state(server: Server, client: Client, list: ListName): ListState | undefined {
     const connection = server.connectionOf(client)
-    return connection && this.#context.lists.of(connection, list)
+    return connection && this.#context.lists.of(connection, list, client)
   }
 
   #of({ client, caller }: Viewer): ClientView {

@@ -1,13 +1,15 @@
-import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { Connection } from '../../peers/connection.js'
+import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { isForOne, type OwnPeerRequest } from '../../peers/own-requests.js'
 import { isSameList, type Listed } from '../listed.js'
 import { type ReadList, readList } from './list-reader.js'
+import { type ListState, type ListStates, newListStates, type Reading } from './list-state.js'
 import { offers } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
 
@@ -17,31 +19,10 @@ export interface ConnectionListsContext {
   /** Returns the view of a connection's server; undefined once the server has left. */
   readonly viewOf: (connection: Connection) => ServerView | undefined
   /** Called after reading a list that a new connection would receive as well. */
-  readonly onRead: (view: ServerView, connection: Connection, list: ListName, listed: Listed) => void
-  readonly onRefused: (view: ServerView, connection: Connection, list: ListName) => void
-  /** Called after the list of a connection was replaced; `before` is its last known content. */
-  readonly onChanged: (connection: Connection, list: ListName, before: Listed | undefined) => void
-}
-
-export interface Reading extends Omit<ReadList, 'items'> {
-  readonly listed: Listed
-  readonly readMs: number
-}
-
-export interface ListState {
-  readonly connection: Connection
-  readonly list: ListName
-  known: Reading | undefined
-  /** True if the list may have changed since the last reading began; it is then outdated at any age. */
-  isDue: boolean
-  failingSinceMs: number | undefined
-  /** The reason why an open connection failed to read the list last time; undefined after a success. */
-  unreadWhy: Fault | undefined
-  reading: { readonly done: Promise<void>; readonly own: OwnPeerRequest } | undefined
-  /** Runs while changes are being merged. */
-  debounce: Timer | undefined
-  /** Start of the merge window, now or planned, for announced changes. */
-  debouncedMs: number
+  readonly onRead: (view: ServerView, state: ListState, listed: Listed) => void
+  readonly onRefused: (view: ServerView, state: ListState) => void
+  /** Called after a list was replaced; `before` is its last known content. */
+  readonly onChanged: (state: ListState, before: Listed | undefined) => void
 }
 
 /** Changes within this time count as one. */
@@ -70,7 +51,8 @@ const EMPTY: ReadList = { items: [], isWhole: true }
  */
 export class ConnectionLists {
   readonly #context: ConnectionListsContext
-  readonly #byConnection = new Map<Connection, Readonly<Record<ListName, ListState>>>()
+  /** By connection and by what the clients declared, since lists may depend on that (`DeclaredSet`). */
+  readonly #byConnection = new Map<Connection, Map<string, ListStates>>()
   /** Bytes kept per server, and the number of connections that share each list. */
   readonly #bytes = new WeakMap<ServerOptions, number>()
   readonly #holders = new WeakMap<Listed, number>()
@@ -79,14 +61,19 @@ export class ConnectionLists {
     this.#context = context
   }
 
-  /** Returns a list of a connection; undefined if it was never read. */
-  of(connection: Connection, list: ListName): ListState | undefined {
-    return this.#byConnection.get(connection)?.[list]
+  /** Returns the list of a connection for a client; undefined if it was never read. */
+  of(connection: Connection, list: ListName, client: Client): ListState | undefined {
+    return this.#find(connection, connection.shares.declaredBy(client))?.[list]
+  }
+
+  /** Returns the states of a list of a connection, one for each different declaration of clients. */
+  all(connection: Connection, list: ListName): readonly ListState[] {
+    return this.#statesOf(connection).map(states => states[list])
   }
 
   /** Reads a list again, once for all concurrent requests. Rejects with a Fault on failure. */
   read(connection: Connection, list: ListName, client: Client): Promise<void> {
-    const state = this.#state(connection, list)
+    const state = this.#state(connection, list, connection.shares.declaredBy(client))
     if (state.reading === undefined) return this.#begin(state, [client])
     state.reading.own.join(client)
     return state.reading.done
@@ -103,8 +90,12 @@ export class ConnectionLists {
 
   /** Handles an announced change: reads the list soon, and at most once a second while changes continue. */
   changed(connection: Connection, list: ListName): void {
+    for (const state of this.#usedStates(connection, list)) this.#changed(state)
+  }
+
+  #changed(state: ListState): void {
     const { clock, log } = this.#context
-    const state = this.#state(connection, list)
+    const { connection, list } = state
     const restMs = state.debouncedMs + APART_MS - clock.nowMs()
     if (state.debounce === undefined) {
       state.debouncedMs = clock.nowMs() + Math.max(0, restMs)
@@ -117,16 +108,17 @@ export class ConnectionLists {
   ready(connection: Connection, isShown: (list: ListName) => boolean): void {
     const { facts } = connection
     for (const list of LIST_NAMES) {
-      const state = this.of(connection, list)
+      const states = this.#usedStates(connection, list)
       // A list that is no longer offered is read too, which empties it.
-      const isWanted = (facts && offers(facts, list)) || state?.known !== undefined || isShown(list)
-      if (isWanted && state?.reading === undefined) this.#readSoon(this.#state(connection, list))
+      const isKnown = states.some(({ known }) => known !== undefined)
+      const isWanted = (facts && offers(facts, list)) || isKnown || isShown(list)
+      for (const state of isWanted ? states : []) if (state.reading === undefined) this.#readSoon(state)
     }
   }
 
   /** Returns whether a list can be shown without reading it again. */
-  isFresh(connection: Connection, list: ListName): boolean {
-    const { known, isDue = true } = this.of(connection, list) ?? {}
+  isFresh(connection: Connection, list: ListName, client: Client): boolean {
+    const { known, isDue = true } = this.of(connection, list, client) ?? {}
     if (known === undefined || isDue) return false
     const { link, facts } = connection
     const capability = facts?.capabilities[LISTS[list].capability]
@@ -150,10 +142,7 @@ export class ConnectionLists {
   }
 
   forget(connection: Connection): void {
-    for (const state of Object.values(this.#byConnection.get(connection) ?? {})) {
-      state.debounce?.cancel()
-      this.#keep(state, undefined)
-    }
+    for (const states of this.#statesOf(connection)) this.#forget(states)
     this.#byConnection.delete(connection)
   }
 
@@ -161,22 +150,57 @@ export class ConnectionLists {
     for (const connection of [...this.#byConnection.keys()]) this.forget(connection)
   }
 
-  #state(connection: Connection, list: ListName): ListState {
-    let states = this.#byConnection.get(connection)
+  #forget(states: ListStates): void {
+    for (const state of Object.values(states)) {
+      state.debounce?.cancel()
+      this.#keep(state, undefined)
+    }
+  }
+
+  #state(connection: Connection, list: ListName, declared: DeclaredSet): ListState {
+    let states = this.#find(connection, declared)
     if (states === undefined) {
-      states = {
-        tools: createState(connection, 'tools'),
-        prompts: createState(connection, 'prompts'),
-        resources: createState(connection, 'resources'),
-        templates: createState(connection, 'templates'),
-      }
-      this.#byConnection.set(connection, states)
+      states = newListStates(connection, declared)
+      const all = this.#byConnection.get(connection) ?? new Map<string, ListStates>()
+      this.#byConnection.set(connection, all.set(declared.key, states))
     }
     return states[list]
   }
 
+  /** A server with sessions knows one declaration, the connection's own, so that all states are one. */
+  #find(connection: Connection, { key }: DeclaredSet): ListStates | undefined {
+    const all = this.#byConnection.get(connection)
+    const isOne = connection.facts !== undefined && connection.serverRequests === 'pushed'
+    return isOne ? all?.values().next().value : all?.get(key)
+  }
+
+  #statesOf(connection: Connection): readonly ListStates[] {
+    return [...(this.#byConnection.get(connection)?.values() ?? [])]
+  }
+
+  /** Returns the states of a list that clients use now, and forgets those of clients that are gone. */
+  #usedStates(connection: Connection, list: ListName): readonly ListState[] {
+    const used = new Map(
+      [...connection.clients].map(client => connection.shares.declaredBy(client)).map(one => [one.key, one]),
+    )
+    if (used.size === 0) {
+      const kept = this.all(connection, list)
+      return kept.length > 0 ? kept : [this.#state(connection, list, NOTHING_DECLARED)]
+    }
+    const states = new Set([...used.values()].map(declared => this.#state(connection, list, declared)))
+    const all = this.#byConnection.get(connection)
+    for (const [key, one] of all ?? []) {
+      if (states.has(one[list])) continue
+      this.#forget(one)
+      all?.delete(key)
+    }
+    return [...states]
+  }
+
   #known(connection: Connection): readonly ListState[] {
-    return Object.values(this.#byConnection.get(connection) ?? {}).filter(state => state.known !== undefined)
+    return this.#statesOf(connection)
+      .flatMap(states => Object.values(states))
+      .filter(state => state.known !== undefined)
   }
 
   #readSoon(state: ListState, leastMs = 0): void {
@@ -204,7 +228,7 @@ export class ConnectionLists {
     const { connection, list } = state
     try {
       await state.reading?.done.catch(() => undefined)
-      if (state.isDue && this.of(connection, list) === state)
+      if (state.isDue && this.#isCurrent(state))
         await (state.reading?.done ?? this.#begin(state, connection.clients))
     } catch (thrown) {
       if (this.#context.viewOf(connection) === undefined) return
@@ -224,7 +248,8 @@ export class ConnectionLists {
       isOpen = true
       // The next change may be announced before this reading returns.
       state.isDue = false
-      const limit = { clock, timeoutMs: server.timeouts.listMs, own }
+      const { own: capabilities } = state.declared
+      const limit = { clock, timeoutMs: server.timeouts.listMs, own, capabilities }
       this.#wasRead(
         state,
         offers(link.facts, list)
@@ -241,6 +266,10 @@ export class ConnectionLists {
     }
   }
 
+  #isCurrent(state: ListState): boolean {
+    return this.all(state.connection, state.list).includes(state)
+  }
+
   #unread(state: ListState, why: Fault): void {
     const { connection, list } = state
     state.unreadWhy = why
@@ -253,9 +282,9 @@ export class ConnectionLists {
     const { clock, log, viewOf, onRead, onRefused } = this.#context
     const view = viewOf(connection)
     // The connection may have closed during the reading.
-    if (view === undefined || this.of(connection, list) !== state) return
+    if (view === undefined || !this.#isCurrent(state)) return
     if (error !== undefined) {
-      onRefused(view, connection, list)
+      onRefused(view, state)
       throw error
     }
     const { isWhole, reason: why, cutAt, isBroken = false } = found
@@ -268,7 +297,7 @@ export class ConnectionLists {
     state.failingSinceMs = undefined
     state.unreadWhy = undefined
     this.#put(state, { ...found, listed, readMs: clock.nowMs() })
-    if (!isBroken && isTypical(connection, before)) onRead(view, connection, list, listed)
+    if (!isBroken && isTypical(connection, before)) onRead(view, state, listed)
   }
 
   /** Shows an empty list until it can be read again. */
@@ -283,7 +312,7 @@ export class ConnectionLists {
   #put(state: ListState, now: Reading): void {
     const before = state.known?.listed
     this.#keep(state, now)
-    this.#context.onChanged(state.connection, state.list, before)
+    this.#context.onChanged(state, before)
   }
 
   /** Counts the bytes kept; connections with equal lists share them. */
@@ -316,18 +345,6 @@ const hasOthersCalls = ({ inFlight, link, onlyClient, clients }: Connection): bo
 
 const isStale = ({ hints, readMs }: Reading, nowMs: number): boolean =>
   nowMs - readMs >= Math.min(STALE_MS, hints?.ttlMs ?? STALE_MS)
-
-const createState = (connection: Connection, list: ListName): ListState => ({
-  connection,
-  list,
-  known: undefined,
-  isDue: false,
-  failingSinceMs: undefined,
-  unreadWhy: undefined,
-  reading: undefined,
-  debounce: undefined,
-  debouncedMs: Number.NEGATIVE_INFINITY,
-})
 
 /**
  * Returns whether other connections would receive the same list. Changes by a session's own calls are private

@@ -3,6 +3,7 @@ import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
+import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { profileOf } from '../../peers/sharing.js'
 import { hasSameContent, type Listed } from '../listed.js'
@@ -42,6 +43,16 @@ export interface CachedProfile {
 
 const PROFILES_MAX = 16
 
+/** A list of a connection, for clients with equal declarations. */
+interface ListSource {
+  readonly connection: Connection
+  readonly list: ListName
+  readonly declared: DeclaredSet
+}
+
+const keyOf = ({ share, serverRequests }: Connection, declared: DeclaredSet): string =>
+  profileOf(share.capabilities, serverRequests, declared)
+
 export const offers = ({ capabilities }: ServerFacts, list: ListName): boolean =>
   capabilities[LISTS[list].capability] !== undefined
 
@@ -60,8 +71,8 @@ export class ProfileCache {
     return profiles.get(own) ?? profiles.get(other)
   }
 
-  on(view: ServerView, { share, serverRequests }: Connection): CachedProfile | undefined {
-    return this.#by(view).get(profileOf(share.capabilities, serverRequests))
+  on(view: ServerView, connection: Connection, declared: DeclaredSet): CachedProfile | undefined {
+    return this.#by(view).get(keyOf(connection, declared))
   }
 
   /** Returns the data of the oldest profile. */
@@ -72,22 +83,29 @@ export class ProfileCache {
 
   /** Records a server's capabilities from a new connection. */
   reached(view: ServerView, connection: Connection): void {
-    const { server, share, serverRequests, facts } = connection
+    const { server, facts, clients } = connection
     this.#disk?.reached(server)
     if (facts === undefined) return
-    const profile = this.on(view, connection)
+    const sets = [...clients].map(client => connection.shares.declaredBy(client))
+    const keys = (sets.length === 0 ? [NOTHING_DECLARED] : sets).map(set => keyOf(connection, set))
+    for (const key of new Set(keys)) this.#reached(view, key, facts)
+  }
+
+  #reached(view: ServerView, key: string, facts: ServerFacts): void {
+    const profiles = this.#by(view)
+    const profile = profiles.get(key)
     if (profile !== undefined) Object.assign(profile, { facts, isFromDisk: false, isDue: false })
     else {
-      const profiles = this.#by(view)
       const [oldest] = profiles.keys()
       if (oldest !== undefined && profiles.size >= PROFILES_MAX) profiles.delete(oldest)
-      profiles.set(profileOf(share.capabilities, serverRequests), cachedProfile(facts, {}))
+      profiles.set(key, cachedProfile(facts, {}))
     }
   }
 
   /** Records a list that the next connection of the profile will most likely receive. */
-  update(view: ServerView, connection: Connection, list: ListName, listed: Listed): void {
-    this.#learn(view, connection, profile => {
+  update(view: ServerView, state: ListSource, listed: Listed): void {
+    const { list } = state
+    this.#learn(view, state, profile => {
       profile.lists[list] = listed
       profile.refused.delete(list)
     })
@@ -108,8 +126,9 @@ export class ProfileCache {
     return [...changed]
   }
 
-  refused(view: ServerView, connection: Connection, list: ListName): void {
-    this.#learn(view, connection, profile => {
+  refused(view: ServerView, state: ListSource): void {
+    const { list } = state
+    this.#learn(view, state, profile => {
       if (profile.lists[list] === undefined) profile.refused.add(list)
     })
   }
@@ -135,8 +154,13 @@ export class ProfileCache {
     }
   }
 
-  #learn(view: ServerView, connection: Connection, act: (profile: CachedProfile) => void): void {
-    const profile = this.on(view, connection)
+  #learn(view: ServerView, source: ListSource, act: (profile: CachedProfile) => void): void {
+    const { connection, declared } = source
+    const { facts } = connection
+    // The first client of a kind may have joined after the server was reached.
+    if (facts !== undefined && this.on(view, connection, declared) === undefined)
+      this.#reached(view, keyOf(connection, declared), facts)
+    const profile = this.on(view, connection, declared)
     if (profile === undefined) return
     act(profile)
     const profiles = this.#by(view)

@@ -10,9 +10,11 @@ import {
   stringOf,
   textMember,
   textOf,
+  withMembers,
   withoutMember,
 } from '../../kernel/json/text.js'
 import { shortName } from '../../kernel/secrets/mask.js'
+import { declaredMembers } from '../../model/extensions.js'
 import type { Welcome } from '../../model/links.js'
 import type { Answer } from '../../model/outcome.js'
 import type { ClientCapabilities, Identity, ServerFacts } from '../../model/peer.js'
@@ -66,7 +68,7 @@ export const readInitialize = (params: JsonText | undefined): InitializeParams =
   const revision = isLegacyRevision(version) ? version : NEWEST_LEGACY
   return {
     revision,
-    capabilities: forRevision(decodeClientCapabilities(capabilities), revision),
+    capabilities: forRevision(decodeClientCapabilities(capabilities, revision), revision),
     info: ownText(info),
   }
 }
@@ -134,14 +136,14 @@ export interface LegacyFacts extends ServerFacts {
 export const initializeParams = (options: InitializeOptions, version: LegacyRevision): JsonText =>
   objectText([
     ['protocolVersion', textOf(version)],
-    ['capabilities', encodeClientCapabilities(options.capabilities)],
+    ['capabilities', encodeClientCapabilities(options.capabilities, version)],
     ['clientInfo', options.clientInfo],
   ])
 
 /** Encodes `ClientCapabilities` for a legacy server: from the clients behind the connection. */
-const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText => {
-  const { roots, sampling, elicitation } = capabilities
-  return textOf({
+const encodeClientCapabilities = (capabilities: ClientCapabilities, version: LegacyRevision): JsonText => {
+  const { roots, sampling, elicitation, declared } = capabilities
+  const known = textOf({
     ...(roots && { roots: roots.listChanged ? { listChanged: true } : {} }),
     ...(sampling && {
       sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
@@ -150,6 +152,7 @@ const encodeClientCapabilities = (capabilities: ClientCapabilities): JsonText =>
       elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
     }),
   })
+  return declared === undefined ? known : withMembers(known, declaredMembers(declared, version))
 }
 
 /** Returns the newest supported revision in an error's `data.supported` (lifecycle, "Error Handling"). */

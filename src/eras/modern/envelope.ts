@@ -12,13 +12,15 @@ import {
   stringOf,
   textMember,
   textOf,
+  withAt,
   withMember,
   withMembers,
 } from '../../kernel/json/text.js'
+import { declaredMembers, TASKS_EXTENSION } from '../../model/extensions.js'
 import type { Request } from '../../model/links.js'
 import { isLogLevel, type McpLogLevel } from '../../model/log-level.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../model/peer.js'
-import { decodeClientCapabilities, INFO_BYTES, TASKS_EXTENSION } from '../../rpc/capabilities.js'
+import { decodeClientCapabilities, INFO_BYTES } from '../../rpc/capabilities.js'
 import { tokenIn } from '../../rpc/progress-token.js'
 import { withMeta } from '../../wire/jsonrpc.js'
 import { META, MODERN_REVISION } from '../shared/protocol.js'
@@ -109,12 +111,12 @@ const readMeta = rememberedMeta(checkMeta, check => check.is === 'fine')
  * servers get an `elicitation: {}` unchanged.
  */
 const capabilitiesOf = (declared: JsonText): ClientCapabilities => {
-  const { roots, sampling, elicitation } = decodeClientCapabilities(declared)
+  const { roots, elicitation, ...others } = decodeClientCapabilities(declared, MODERN_REVISION)
   const asked = memberOf(declared, 'elicitation')
   const isBare = asked !== undefined && kindOf(asked) === 'object' && isEmpty(asked)
   return {
+    ...others,
     roots: roots && { listChanged: false },
-    sampling,
     elicitation: elicitation && isBare ? { ...elicitation, isBare } : elicitation,
   }
 }
@@ -210,21 +212,24 @@ const isSame = (one: EnvelopeFacts, other: EnvelopeFacts): boolean =>
 
 /** Encodes the `ClientCapabilities` of an envelope: the client's, and those added by the proxy. */
 const encodeClientCapabilities = (
-  { roots, sampling, elicitation }: ClientCapabilities,
+  { roots, sampling, elicitation, declared }: ClientCapabilities,
   followsTasks = false,
-): JsonText =>
-  textOf({
+): JsonText => {
+  const known = textOf({
     ...(roots && { roots: {} }),
     ...(sampling && {
       sampling: { ...(sampling.context && { context: {} }), ...(sampling.tools && { tools: {} }) },
     }),
-    ...(elicitation && {
-      elicitation: elicitation.isBare
-        ? {}
-        : { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) },
-    }),
-    ...(followsTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+    ...(elicitation && { elicitation: encodeElicitation(elicitation) }),
   })
+  const whole =
+    declared === undefined ? known : withMembers(known, declaredMembers(declared, MODERN_REVISION))
+  const isAdded = followsTasks && declared?.extensions.has(TASKS_EXTENSION) !== true
+  return isAdded ? withAt(whole, ['extensions', TASKS_EXTENSION], EMPTY) : whole
+}
+
+const encodeElicitation = ({ isBare, form, url }: NonNullable<ClientCapabilities['elicitation']>): object =>
+  isBare ? {} : { ...(form && { form: {} }), ...(url && { url: {} }) }
 
 /** Makes request params, for a client's request or our own; `identity` is our `Implementation` object. */
 export const requestParams = (

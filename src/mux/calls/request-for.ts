@@ -32,9 +32,12 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
 
 /** Returns the requester of a call, with the log level of the request or of its session. */
 export const requesterOf = (
-  { client, logLevel }: RoutedRecord,
+  { client, logLevel, owner }: RoutedRecord,
   { logLevels }: RequestContext,
-): Requester => ({ capabilities: client.capabilities, logLevel: logLevel ?? logLevels.wantedBy(client) })
+): Requester => ({
+  capabilities: owner.server.shares.capabilitiesFor(client),
+  logLevel: logLevel ?? logLevels.wantedBy(client),
+})
 
 const taskTtlMs = ({ connection }: RoutedRecord): number =>
   Math.min(connection.server.timeouts.totalMs, TASK_TTL_MS)

@@ -88,6 +88,7 @@ export const clientCapabilities = (vector: Vector): Json => {
       sampling: said?.['sampling'] ?? {},
     }),
     ...(asks('elicitation/create', 'elicitation') && { elicitation: tellsModes ? modes : {} }),
+    ...(said?.['extensions'] !== undefined && { extensions: said['extensions'] }),
   }
 }
 
@@ -153,7 +154,9 @@ const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json 
     tools: isModern && !isMixed ? { listChanged: true } : {},
     ...((about('prompts/') || completes || text.includes('promptsListChanged')) && { prompts: {} }),
     ...((about('resources/') || wantsResources || text.includes('notifications/resources')) && {
-      resources: { ...(vector.rule !== 'SB-7' && { subscribe: true }) },
+      resources: {
+        ...(vector.rule !== 'SB-7' && (!isMixed || has.includes('subscribe')) && { subscribe: true }),
+      },
     }),
     ...(completes && { completions: {} }),
     ...((about('logging/') || about('notifications/message') || text.includes('logLevel')) && {
@@ -161,7 +164,22 @@ const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json 
     }),
     ...(has.includes('tasks') && { tasks: { list: {}, cancel: {} } }),
     ...(wantsTasks(vector) && { tasks: { requests: { tools: { call: {} } } } }),
+    ...extensionsIn(has),
   }
+}
+
+/** The extensions in what a vector says of a server: short names with settings, and whole ids. */
+const extensionsIn = (has: string): Json => {
+  const known = [...has.matchAll(/\b(ui|skills)\{(?:(\w+):(\w+))?\}/g)].map(
+    ([, id, name, value]) =>
+      [
+        `io.modelcontextprotocol/${id}`,
+        name === undefined ? {} : { [name]: JSON.parse(value ?? '') },
+      ] as const,
+  )
+  const unknown = [...has.matchAll(/\bcom\.\w+\/\w+/g)].map(([id]) => [id, {}] as const)
+  const all = [...known, ...unknown]
+  return all.length === 0 ? {} : { extensions: Object.fromEntries(all) }
 }
 
 const listed = ({ note }: Vector, uris: readonly string[]): Json[] =>

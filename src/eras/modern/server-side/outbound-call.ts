@@ -1,6 +1,8 @@
 import { Fault } from '../../../kernel/faults.js'
 import { trust } from '../../../kernel/json/cursor.js'
 import {
+  at,
+  EMPTY,
   elementsOf,
   isEmpty,
   type JsonText,
@@ -159,6 +161,8 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
     const { server } = this.#context
     const { method } = this.#request
     if (outcome.kind === 'error') {
+      const withheld = this.#withheldIn(outcome.error)
+      if (withheld !== undefined) return badAnswer(server, cannotMerge(server, withheld))
       return { kind: 'error', error: repairError(outcome.error, server), revision: MODERN_REVISION, server }
     }
     if (outcome.kind !== 'result') return outcome
@@ -167,6 +171,16 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
       return badAnswer(server, `Server ${server} answered ${method} with something other than an object`)
     }
     return (method === 'tools/call' ? plainResult(result) : undefined) ?? this.#typed(result)
+  }
+
+  /** Returns a required extension that the client declared, and that the proxy did not pass on. */
+  #withheldIn(error: JsonText): string | undefined {
+    const withheld = this.#request.requester?.capabilities.declared?.withheld ?? []
+    if (withheld.length === 0 || errorCode(error) !== MODERN_CODES.missingCapability) return undefined
+    const required = at(error, 'data', 'requiredCapabilities') ?? EMPTY
+    return withheld.find(id =>
+      ['extensions', 'experimental'].some(member => at(required, member, id) !== undefined),
+    )
   }
 
   #typed(result: JsonText): Outcome {
@@ -285,6 +299,9 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? errorCode(outcome.error) : undefined
+
+const cannotMerge = (server: string, extension: string): string =>
+  `Server ${server} requires extension ${shortName(extension, 64)}, which cannot be merged; use bridge`
 
 const badAnswer = (server: string, reason: string): Outcome =>
   failed(new Fault('internal', reason, { data: { server } }))

@@ -173,7 +173,9 @@ t.test('capabilities count from the revision on that defines them', async t => {
   const of = async (version: string, capabilities: object) => {
     const { open, uplink } = start()
     await open(version, capabilities)
-    return uplink.capabilities
+    const { declared, ...decoded } = uplink.capabilities
+    t.equal(declared?.experimental?.toString(), 'experimental' in capabilities ? '{"x":{}}' : undefined)
+    return decoded
   }
   const roots = { listChanged: true }
   t.same(await of('2025-11-25', all), {

@@ -1,0 +1,161 @@
+import { canonicalJson } from '../kernel/json/canonical.js'
+import {
+  EMPTY,
+  type JsonText,
+  kindOf,
+  memberOf,
+  membersOf,
+  objectText,
+  rawText,
+  withMember,
+  withoutMember,
+} from '../kernel/json/text.js'
+import type { Revision } from './revision.js'
+import type { ServerRequestMode } from './server-request-mode.js'
+
+/** Extensions by id, each with its settings object as the peer wrote it (SEP-2133). */
+export type Extensions = ReadonlyMap<string, JsonText>
+
+/** The rules of one extension that the proxy knows. The next extension is one more row. */
+interface ExtensionRow {
+  /**
+   * `hop`: concerns adjacent peers only, and is never passed on. `carried`: passed on between any client and
+   * the servers that it sees. All others are passed on only by a proxy with a single, unchanged server.
+   */
+  readonly kind: 'hop' | 'carried'
+  /** The mode of the only peers that may see it; undefined: all. */
+  readonly mode?: ServerRequestMode
+  /** False if clients of several servers cannot use it, although their declarations reach the servers. */
+  readonly isAnnounced?: boolean
+  /** Merges settings of servers that differ; undefined: they become `{}`. */
+  readonly merge?: (settings: readonly JsonText[]) => JsonText
+}
+
+const PREFIX = 'io.modelcontextprotocol/'
+
+/** The tasks of 2026-07-28 (SEP-2663). */
+export const TASKS_EXTENSION = `${PREFIX}tasks`
+
+const TRUE = rawText('true')
+const DIRECTORY_READ = 'directoryRead'
+
+/** Directories can be read if any server supports it; the other settings must agree (SEP-2640). */
+const mergeSkills = (settings: readonly JsonText[]): JsonText => {
+  const merged = sameOrEmpty(settings.map(one => withoutMember(one, DIRECTORY_READ)))
+  const isReadable = settings.some(one => memberOf(one, DIRECTORY_READ)?.equals(TRUE) === true)
+  return isReadable ? withMember(merged, DIRECTORY_READ, TRUE) : merged
+}
+
+const ROWS: ReadonlyMap<string, ExtensionRow> = new Map<string, ExtensionRow>([
+  [`${PREFIX}oauth-client-credentials`, { kind: 'hop' }],
+  [`${PREFIX}enterprise-managed-authorization`, { kind: 'hop' }],
+  [`${PREFIX}ui`, { kind: 'carried' }],
+  [`${PREFIX}skills`, { kind: 'carried', merge: mergeSkills }],
+  [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', isAnnounced: false }],
+])
+
+/** Returns whether peers of a mode may see an extension that reaches them through the proxy. */
+export const mayPass = (id: string, mode: ServerRequestMode): boolean => {
+  const row = ROWS.get(id)
+  return row?.kind !== 'hop' && (row?.mode ?? mode) === mode
+}
+
+/** Returns whether an extension crosses a proxy with several servers. */
+export const isCarried = (id: string): boolean => ROWS.get(id)?.kind === 'carried'
+
+/**
+ * Reads the member `extensions` of capabilities, which every revision may have (SEP-2133). Some peers write
+ * `true` for an empty object; other values that are not objects are dropped.
+ */
+export const readExtensions = (capabilities: JsonText): Extensions => {
+  const found = memberOf(capabilities, 'extensions')
+  if (found === undefined || kindOf(found) !== 'object') return NONE
+  return new Map(
+    [...membersOf(found)].flatMap(({ key, value }): (readonly [string, JsonText])[] => {
+      if (value.equals(TRUE)) return [[key, EMPTY]]
+      return kindOf(value) === 'object' ? [[key, value]] : []
+    }),
+  )
+}
+
+const NONE: Extensions = new Map()
+
+/** Joins the extensions that servers announce, for a client that sees all of these servers. */
+export const joinExtensions = (announced: readonly Extensions[], mode: ServerRequestMode): Extensions => {
+  const ids = new Set(announced.flatMap(each => [...each.keys()]))
+  return new Map(
+    [...ids]
+      .filter(id => isCarried(id) && mayPass(id, mode) && ROWS.get(id)?.isAnnounced !== false)
+      .map(id => [
+        id,
+        mergeSettings(
+          id,
+          announced.flatMap(each => each.get(id) ?? []),
+        ),
+      ]),
+  )
+}
+
+const mergeSettings = (id: string, settings: readonly JsonText[]): JsonText => {
+  const [first] = settings
+  const merge = ROWS.get(id)?.merge
+  return first !== undefined && areSame(settings) ? first : (merge?.(settings) ?? EMPTY)
+}
+
+const areSame = (settings: readonly JsonText[]): boolean => new Set(settings.map(canonicalJson)).size === 1
+
+const sameOrEmpty = (settings: readonly JsonText[]): JsonText =>
+  (areSame(settings) ? settings[0] : undefined) ?? EMPTY
+
+export const encodeExtensions = (extensions: Extensions): JsonText => objectText([...extensions])
+
+/** A client's capabilities that the proxy passes on without understanding them. */
+export interface Declaration {
+  readonly extensions: Extensions
+  readonly experimental: JsonText | undefined
+  /** Further members, which only peers of the client's `revision` may receive. */
+  readonly others: readonly (readonly [key: string, value: JsonText])[]
+  readonly revision: Revision
+  /** Declared extensions and experimental capabilities that the server is not told of. */
+  readonly withheld: readonly string[]
+}
+
+/**
+ * Returns the part of a declaration for a server of a mode: everything if the server `isAlone`, otherwise the
+ * extensions that cross a proxy with several servers. Undefined if nothing is left and nothing is withheld.
+ */
+export const narrowDeclaration = (
+  declared: Declaration,
+  isAlone: boolean,
+  mode: ServerRequestMode,
+): Declaration => {
+  const passes = (id: string): boolean => mayPass(id, mode) && (isAlone || isCarried(id))
+  const { extensions, experimental, others, revision } = declared
+  const names =
+    isAlone || experimental === undefined ? [] : [...membersOf(experimental)].map(({ key }) => key)
+  return {
+    extensions: new Map([...extensions].filter(([id]) => passes(id))),
+    experimental: isAlone ? experimental : undefined,
+    others: isAlone ? others : [],
+    revision,
+    withheld: [...[...extensions.keys()].filter(id => !isAlone && !isCarried(id)), ...names],
+  }
+}
+
+/** Returns the members that a declaration adds to the `ClientCapabilities` for a server of a revision. */
+export const declaredMembers = (
+  { extensions, experimental, others, revision }: Declaration,
+  to: Revision,
+): readonly (readonly [key: string, value: JsonText])[] => [
+  ...(experimental === undefined ? [] : [['experimental', experimental] as const]),
+  ...(revision === to ? others : []),
+  ...(extensions.size === 0 ? [] : [['extensions', encodeExtensions(extensions)] as const]),
+]
+
+/** Returns a text that is equal for equal declarations; empty for an empty one. */
+export const keyOfDeclaration = (declared: Declaration): string => {
+  const members = declaredMembers(declared, declared.revision)
+  if (members.length === 0) return ''
+  const revision = declared.others.length === 0 ? '' : declared.revision
+  return `${revision}${canonicalJson(objectText(members))}`
+}

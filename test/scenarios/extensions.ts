@@ -1,0 +1,128 @@
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { startProxy } from '../support/proxy/start.js'
+
+const SERVER = fileURLToPath(new URL('../fixtures/extension-server.mjs', import.meta.url))
+const META = 'io.modelcontextprotocol/'
+const UI = `${META}ui`
+const ERAS = ['legacy', 'modern'] as const
+type Era = (typeof ERAS)[number]
+
+/** Settings that do not survive parsing. */
+const ODD = String.raw`{"n":12345678901234567890,"f":1.0,"\u00e9":"\u00e9"}`
+const APPS = `{"extensions":{"${UI}":${ODD}}}`
+
+const extended = (era: Era, capabilities = '{"tools":{}}', more: object = {}) => ({
+  command: process.execPath,
+  args: [SERVER, era, capabilities],
+  ...more,
+})
+
+/** A client of either era that declares capabilities given as text. */
+interface Peer {
+  send(method: string, params?: string, meta?: string): Promise<Loose>
+  /** All messages about the last request, as text. */
+  readonly heard: readonly string[]
+  /** The result of `initialize` or `server/discover`, as text. */
+  readonly welcome: string
+}
+
+const connect = async (t: Test, url: string, era: Era, capabilities = '{}'): Promise<Peer> => {
+  const client = new RawClient(url)
+  t.teardown(() => client.vanish())
+  let id = 0
+  let heard: readonly string[] = []
+  const envelope = `"${META}protocolVersion":"2026-07-28","${META}clientCapabilities":${capabilities}`
+  const send = async (method: string, params = '', meta = ''): Promise<Loose> => {
+    id += 1
+    if (era === 'modern') {
+      const name = /"name":"(\w+)"/.exec(params)?.[1]
+      client.headers = {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+        ...(name !== undefined && { 'mcp-name': name }),
+      }
+    }
+    const metas = [...(era === 'modern' ? [envelope] : []), ...(meta === '' ? [] : [meta])].join(',')
+    const members = [...(params === '' ? [] : [params]), ...(metas === '' ? [] : [`"_meta":{${metas}}`])]
+    const answer = await client.postText(
+      `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${members.join(',')}}}`,
+    )
+    heard = answer.heard.map(({ text }) => text)
+    return answer.last.message
+  }
+  if (era === 'modern') await send('server/discover')
+  else {
+    const params = `"protocolVersion":"2025-11-25","capabilities":${capabilities},"clientInfo":{"name":"c","version":"1"}`
+    await send('initialize', params)
+    await client.post({ method: 'notifications/initialized' })
+  }
+  const welcome = heard.at(-1) ?? ''
+  return {
+    send,
+    welcome,
+    get heard() {
+      return heard
+    },
+  }
+}
+
+const toolsOf = async (peer: Peer): Promise<readonly string[]> => {
+  const { result } = await peer.send('tools/list')
+  return result.tools.map(({ name }: Loose) => name)
+}
+
+/** The lines that a server received, from its own tool. */
+const seenBy = async (peer: Peer, tool: string): Promise<readonly string[]> => {
+  const { result } = await peer.send('tools/call', `"name":"${tool}"`)
+  return JSON.parse(result.content[0].text)
+}
+
+for (const client of ERAS)
+  for (const server of ERAS) {
+    const pair = `a ${client} client and a ${server} server`
+
+    t.test(`${pair}: settings of apps reach the server byte for byte, others do not`, async t => {
+      const proxy = startProxy(t, { a: extended(server) })
+      const { url } = await proxy.listen({ port: 0 })
+      const declared = `{"extensions":{"${UI}":${ODD},"com.example/x":{},"${META}oauth-client-credentials":{}},"experimental":{"y":{}}}`
+      const seen = await seenBy(await connect(t, url, client, declared), 'a__seen')
+      const told = seen.filter(line => /"method":"(initialize|tools\/(list|call))"/.test(line))
+      t.ok(told.length > 1)
+      for (const line of server === 'modern' ? told.slice(1) : told.slice(0, 1))
+        t.match(line, APPS.slice(1, -1), line)
+      t.notMatch(seen.join(), /com\.example|oauth-client|experimental/)
+    })
+
+    t.test(`${pair}: clients with and without apps see their own lists at the same time`, async t => {
+      const proxy = startProxy(t, { a: extended(server) })
+      const { url } = await proxy.listen({ port: 0 })
+      const plain = await connect(t, url, client)
+      const apps = await connect(t, url, client, APPS)
+      for (let round = 0; round < 2; round += 1) {
+        t.same(await toolsOf(plain), ['a__plain', 'a__seen', 'a__needy'])
+        t.same(await toolsOf(apps), ['a__plain', 'a__seen', 'a__needy', 'a__dash'])
+      }
+      const scopes = [plain, apps].map(({ heard }) => /"cacheScope":"(\w+)"/.exec(heard.at(-1) ?? '')?.[1])
+      t.same(scopes, client === 'modern' ? ['private', 'private'] : [undefined, undefined])
+      const third = await connect(t, url, client, APPS)
+      t.same(await toolsOf(third), ['a__plain', 'a__seen', 'a__needy', 'a__dash'])
+      t.equal(proxy.status().servers[0]?.pids?.length, server === 'modern' ? 1 : 2)
+    })
+
+    if (server === 'modern')
+      t.test(`${pair}: an error names the extension that a merging proxy cannot pass on`, async t => {
+        const proxy = startProxy(t, { a: extended(server) })
+        const { url } = await proxy.listen({ port: 0 })
+        const needy = async (capabilities: string): Promise<Loose> => {
+          const peer = await connect(t, url, client, capabilities)
+          return (await peer.send('tools/call', '"name":"a__needy"')).error
+        }
+        t.match(await needy('{"extensions":{"com.example/x":{}}}'), {
+          code: -32603,
+          message: 'Server a requires extension com.example/x, which cannot be merged; use bridge',
+        })
+        t.equal((await needy('{}')).code, client === 'modern' ? -32021 : -32603)
+      })
+  }
