@@ -1,36 +1,21 @@
 import { withCredential } from '../auth/client/proven-http.js'
 import type { Logins } from '../auth/store/logins.js'
-import type { Environment, ServerConfig, StdioTransport, UrlTransport } from '../config/types.js'
+import type { ServerConfig, UrlTransport } from '../config/types.js'
 import { inWorkspace } from '../control/workspace.js'
-import {
-  EraCache,
-  openLegacySse,
-  openServerHttp,
-  openServerPipe,
-  type ServerLinkOptions,
-} from '../eras/index.js'
-import type { Clock } from '../kernel/async/clock.js'
+import { EraCache, openLegacySse, openServerHttp, openServerPipe } from '../eras/index.js'
 import { within } from '../kernel/async/deadline.js'
-import { Semaphore } from '../kernel/async/semaphore.js'
 import { Fault } from '../kernel/faults.js'
 import { textOf } from '../kernel/json/text.js'
 import { lateModule } from '../kernel/late-module.js'
-import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
-import { inheritedEnv, wholeEnv } from '../kernel/machine/inherited-env.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
-import type { Children } from '../state/processes/children.js'
-import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
-import { lastLines } from '../transport/stdio/child-output.js'
-import type { Channel } from '../wire/channel.js'
 import type { HttpClient } from '../wire/http.js'
 import type { HttpCredential } from '../wire/http-credential.js'
+import { type ProgramOptions, ProgramStarter, type ProgramsContext } from './programs.js'
 
-/** Time after which a slow start no longer delays the start of other programs. */
-const STARTING_MS = 10_000
 const CONNECT_MS = 10_000
 /** Time limit for children to end; longer than the escalation that ends each of them. */
 const GONE_MS = 6000
@@ -40,16 +25,9 @@ const decoding = lateModule(() => import('../transport/http/decoding.js'))
 const wsClient = lateModule(() => import('../transport/ws/client.js'))
 const socketClient = lateModule(() => import('../transport/socket/client.js'))
 
-export interface DialerContext {
-  readonly clock: Clock
+export interface DialerContext extends ProgramsContext {
   readonly log: Logger
-  readonly children: Children
-  readonly bounds: LimitCounters
-  /** Ends an idle process. Returns false if there is none. */
-  readonly makeRoom: () => Promise<boolean>
   readonly logins: Pick<Logins, 'of'>
-  /** The environment that programs inherit from; all that the proxy knows with `isWhole`. */
-  readonly programEnv: (isWhole?: boolean) => Environment | Promise<Environment>
 }
 
 interface ServerMemory {
@@ -57,29 +35,18 @@ interface ServerMemory {
   readonly nextId: () => number
 }
 
-interface DialOptions extends ServerLinkOptions {
-  readonly owner: ServerOptions
-  readonly bounds: LimitCounters
-}
-
 /** Connects to servers as configured, and owns the resources that connections share. */
 export class Dialer {
   readonly #configOf: (server: ServerOptions) => ServerConfig | undefined
   readonly #context: DialerContext
   readonly #memories = new WeakMap<ServerOptions, ServerMemory>()
-  readonly #starting: Semaphore
+  readonly #programs: ProgramStarter
   #http: HttpClient | undefined
 
   constructor(configOf: (server: ServerOptions) => ServerConfig | undefined, context: DialerContext) {
-    const { bounds, clock } = context
     this.#configOf = configOf
     this.#context = context
-    this.#starting = new Semaphore({
-      places: () => bounds.max.starting,
-      onWait: () => bounds.hit('starting'),
-      holdMs: STARTING_MS,
-      clock,
-    })
+    this.#programs = new ProgramStarter(context)
   }
 
   readonly dial: Dial = async (owner, greeting, listener, signal) => {
@@ -133,12 +100,12 @@ export class Dialer {
     return memory
   }
 
-  async #open(server: ServerConfig, options: DialOptions): Promise<Downlink> {
+  async #open(server: ServerConfig, options: ProgramOptions): Promise<Downlink> {
     const { transport } = server
     const connectTimeoutMs = Math.min(CONNECT_MS, options.timeoutMs)
     switch (transport.kind) {
       case 'stdio':
-        return this.#openChild(transport, options)
+        return this.#programs.open(transport, options)
       case 'http':
       case 'auto':
         return openServerHttp(await this.#httpClient(server, options), await addressOf(transport), {
@@ -162,47 +129,13 @@ export class Dialer {
   }
 
   /** Loaded with the first remote server: a proxy with local servers starts faster without it. */
-  async #httpClient(server: ServerConfig, { owner }: DialOptions): Promise<HttpClient> {
+  async #httpClient(server: ServerConfig, { owner }: ProgramOptions): Promise<HttpClient> {
     const { createHttpClient } = await httpClient()
     this.#http ??= createHttpClient()
     const credential = await this.#context.logins.of(owner, server)
     if (credential === undefined) return hasToken(server) ? withCredential(this.#http, FIXED) : this.#http
     await credential.prepare()
     return withCredential(this.#http, credential)
-  }
-
-  async #openChild(
-    { command, args, cwd, env, unsetEnv, inheritEnv = false }: StdioTransport,
-    options: DialOptions,
-  ): Promise<Downlink> {
-    const { children, makeRoom, programEnv } = this.#context
-    const { bounds, log, clock } = options
-    const inherited = Object.fromEntries(
-      Object.entries(await programEnv(inheritEnv)).filter(([name]) => !unsetEnv.includes(name)),
-    )
-    let child: ChildChannel | undefined
-    const start = async (): Promise<Channel> => {
-      while (children.pids.length >= bounds.max.children) {
-        const full = bounds.overloaded(
-          'children',
-          `${children.pids.length} server processes are already running`,
-        )
-        if (!(await makeRoom())) throw full
-      }
-      const guard = children.guardOf(options.owner)
-      const envOf = inheritEnv ? wholeEnv : inheritedEnv
-      const childEnv = { ...envOf(inherited, env, process.platform), ...children.env }
-      child = spawnChild({ command, args, cwd, env: childEnv, log, clock, guard, bounds })
-      return child
-    }
-    try {
-      // The time limit of a start excludes the queue.
-      const link = await this.#starting.pass(options.signal, () => openServerPipe(start, options))
-      children.answered()
-      return link
-    } catch (thrown) {
-      throw withLastOutput(Fault.from(thrown), lastLines(child?.lastStderr() ?? []))
-    }
   }
 }
 
@@ -238,9 +171,3 @@ const counter = (): (() => number) => {
 /** Returns the revision that `initialize` offers. */
 const offerOf = ({ protocolVersion }: ServerConfig): LegacyRevision =>
   protocolVersion !== undefined && isLegacyRevision(protocolVersion) ? protocolVersion : NEWEST_LEGACY
-
-/** The program's stderr explains more than a timeout. */
-const withLastOutput = (why: Fault, stderrTail: readonly string[]): Fault =>
-  why.stderrTail !== undefined || stderrTail.length === 0
-    ? why
-    : new Fault(why.code, why.message, { ...(why.data && { data: why.data }), cause: why, stderrTail })

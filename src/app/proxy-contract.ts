@@ -5,6 +5,7 @@ import type { Api } from '../control/api/api.js'
 import type { PageSessions } from '../control/api/page-sessions.js'
 import type { SocketEndpoint, StdioEndpoint } from '../control/channels.js'
 import type { LocalSessions } from '../control/daemon/sessions.js'
+import type { ProgramNeed } from '../control/environment/environment.js'
 import type { Clock } from '../kernel/async/clock.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
@@ -39,7 +40,7 @@ export interface ProxyOptions extends PublicOptions {
   /** True to write the cache of server lists without reading it: lists wait for every server. */
   readonly isFirstStart?: boolean
   /** The environment that programs inherit from. Defaults to the environment of this process. */
-  readonly programEnv?: (isWhole?: boolean) => Promise<Environment>
+  readonly programEnv?: (need: ProgramNeed) => Promise<Environment>
   /** The source of the configuration, for the status. */
   readonly configStatus?: () => ConfigStatus | undefined
   /** The problems of the configuration. */

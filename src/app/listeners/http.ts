@@ -27,7 +27,12 @@ import type { ProxyStatus } from '../../telemetry/status/status.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
-import { ENDPOINTS, type Endpoint, endpointPath, parseEndpointPath } from '../../wire/http/endpoint-path.js'
+import {
+  ENDPOINT_PATHS,
+  type EndpointName,
+  endpointPath,
+  parseEndpointPath,
+} from '../../wire/http/endpoint-path.js'
 import type { HttpHandler } from '../../wire/http.js'
 import { encodeError } from '../../wire/jsonrpc.js'
 import type { ResourceServer } from '../auth/resource-server.js'
@@ -61,7 +66,7 @@ export interface HttpEndpoints {
   close(): Promise<void>
 }
 
-const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = ENDPOINTS
+const [MCP_PATH, SSE_PATH, MESSAGES_PATH, WS_PATH] = ENDPOINT_PATHS
 /** Public paths: their answers hold no secrets. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz'])
 
@@ -210,7 +215,7 @@ const endpointsOf = (
   http: HttpListener,
   sse: SseListener | undefined,
   context: EndpointContext,
-): ReadonlyMap<Endpoint | undefined, HttpHandler> => {
+): ReadonlyMap<EndpointName | undefined, HttpHandler> => {
   const streamable = [[MCP_PATH, withDraining(http.handle, context)]] as const
   if (sse === undefined) return new Map(streamable)
   return new Map([
@@ -221,7 +226,7 @@ const endpointsOf = (
 }
 
 /** Returns the endpoint at a path; undefined for other paths and unknown views. */
-const endpointOf = (path: string, isThere: (view: string) => boolean): Endpoint | undefined => {
+const endpointOf = (path: string, isThere: (view: string) => boolean): EndpointName | undefined => {
   const { endpoint, view } = parseEndpointPath(path) ?? {}
   return view === undefined || isThere(view) ? endpoint : undefined
 }
@@ -283,7 +288,7 @@ export const createWsEndpoint = (path: string, context: WsContext): WsEndpoint =
     // Several first clients may arrive at the same time.
     server ??= createWsServer({
       ...context,
-      serves: asked => endpointOf(asked, view => context.views.has(view)) === WS_PATH,
+      serves: asked => endpointOf(asked, view => context.views.has(view)) === path,
       onChannel: (channel, caller, from) => listeners.serve(channel, caller, from),
     })
     if (isClosing) void server.close()

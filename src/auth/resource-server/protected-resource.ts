@@ -1,5 +1,5 @@
 import {
-  ENDPOINTS,
+  ENDPOINT_PATHS,
   type EndpointPath,
   endpointPath,
   parseEndpointPath,
@@ -46,7 +46,7 @@ export class ProtectedResource {
 
   /** All endpoint paths, the main one first. */
   get paths(): readonly [string, ...string[]] {
-    return [...ENDPOINTS, ...this.#options.views().flatMap(view => endpointsOf(view))]
+    return [...ENDPOINT_PATHS, ...this.#options.views().flatMap(view => endpointsOf(view))]
   }
 
   /**
@@ -84,7 +84,7 @@ export class ProtectedResource {
   }
 }
 
-const MAIN = { endpoint: ENDPOINTS[0], view: undefined }
+const MAIN = { endpoint: ENDPOINT_PATHS[0], view: undefined }
 
 const endpointsOf = (view: string | undefined): readonly string[] =>
-  ENDPOINTS.map(endpoint => endpointPath(endpoint, view))
+  ENDPOINT_PATHS.map(endpoint => endpointPath(endpoint, view))

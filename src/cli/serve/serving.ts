@@ -39,6 +39,8 @@ interface Served {
   readonly workspace?: string | undefined
   /** Source of variables, if not this process alone. */
   readonly environment?: ProxyEnvironment | undefined
+  /** Environment of programs, if not of this process alone. */
+  readonly programEnv?: ProxyOptions['programEnv'] | undefined
 }
 
 interface Source {
@@ -205,11 +207,12 @@ const start = async (served: Served) => {
   return { proxy, settle, shutdown, open }
 }
 
-const proxyOptions = ({ config, isAlone = false, environment }: Served): ProxyOptions => ({
+const proxyOptions = ({ config, isAlone = false, environment, programEnv }: Served): ProxyOptions => ({
   isAlone,
   // A bridge has no other servers to list meanwhile.
   ...(isAlone && { listWaitMs: config.startupWaitMs }),
-  ...(environment && { programEnv: isWhole => environment.forPrograms(isWhole) }),
+  ...(programEnv && { programEnv }),
+  ...(environment && { programEnv: need => environment.forPrograms(need) }),
 })
 
 /** Control operations on a reloadable configuration. */

@@ -1,5 +1,8 @@
 import { resolve } from 'node:path'
+import type { ProxyOptions } from '../../app/proxy.js'
+import type { ProxyEnvironment } from '../../control/environment/environment.js'
 import { configFile, readUsable } from '../shared/configuration.js'
+import { printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../shared/verb.js'
 import { stdioSnippet } from './announcement.js'
 import { loadParts, serveStdioCommand } from './serving.js'
@@ -30,6 +33,23 @@ export const stdio = defineVerb({
     if (view !== undefined && !names.includes(view))
       throw new CliError(EXIT.usage, `there is no view ${view}; there are: ${[...new Set(names)].join(', ')}`)
     const level = args.logLevel ?? config.logLevel
-    return await serveStdioCommand({ config, level, verb: 'stdio', source, view, workspace }, hint)
+    const programEnv = config.daemon.shellEnv ? shellEnvironment() : undefined
+    return await serveStdioCommand(
+      { config, level, verb: 'stdio', source, view, workspace, programEnv },
+      hint,
+    )
   },
 })
+
+/** Adds the login shell's PATH once a program is not found: desktop programs start us with a short one. */
+const shellEnvironment = (): ProxyOptions['programEnv'] => {
+  let environment: Promise<ProxyEnvironment> | undefined
+  const load = async (): Promise<ProxyEnvironment> => {
+    const { ProxyEnvironment } = await import('../../control/environment/environment.js')
+    return new ProxyEnvironment({ env: process.env, isPersons: true, tell: printToStderr })
+  }
+  return async need => {
+    if (need.isMissing === true) environment ??= load()
+    return (await (await environment)?.forPrograms(need)) ?? process.env
+  }
+}

@@ -98,7 +98,7 @@ const daemon = z.object(
     }),
     shellEnv: plain(flag(), {
       description:
-        'Read `PATH`, and variables that the daemon lacks, from the login shell of its user; see docs/daemon.md#variables.',
+        'Read `PATH`, and variables that the daemon lacks, from the login shell of its user; also for `serve` and `stdio`, if they do not find a program. See docs/daemon.md#variables.',
       default: true,
       reload: 'restart',
     }),

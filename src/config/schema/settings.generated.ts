@@ -61,7 +61,7 @@ export interface PlainSettings {
   readonly daemon: {
     /** How long a daemon that a client started runs without clients; `off` for ever. */
     readonly idleMs: number
-    /** Read `PATH`, and variables that the daemon lacks, from the login shell of its user; see docs/daemon.md#variables. */
+    /** Read `PATH`, and variables that the daemon lacks, from the login shell of its user; also for `serve` and `stdio`, if they do not find a program. See docs/daemon.md#variables. */
     readonly shellEnv: boolean
   }
   readonly results: {

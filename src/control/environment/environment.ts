@@ -18,6 +18,14 @@ export interface VariableStatus {
   readonly waiting: readonly string[]
 }
 
+/** The reason for which a program needs more than the usual environment. */
+export interface ProgramNeed {
+  /** It inherits all variables. */
+  readonly isWhole?: boolean
+  /** It was not found in `PATH`. */
+  readonly isMissing?: boolean
+}
+
 export interface EnvironmentOptions {
   /** The environment of this process. */
   readonly env: Environment
@@ -53,6 +61,8 @@ export class ProxyEnvironment {
   readonly #brought = new Map<string, VariableSource & { readonly value: string }>()
   #broughtBytes = 0
   #isAwaited = false
+  /** Set once a program was not found in the `PATH` of a terminal. */
+  #isWide = false
   #mayAskShell = true
   /** Called if the login shell answers after a configuration was loaded without it. */
   onLate: (() => void) | undefined
@@ -87,15 +97,14 @@ export class ProxyEnvironment {
     this.#fromShell = undefined
   }
 
-  /**
-   * Returns the environment for child processes, with all variables of the login shell if `isWhole`. Never
-   * rejects.
-   */
-  async forPrograms(isWhole = false): Promise<Environment> {
+  /** Returns the environment for a child process. Never rejects. */
+  async forPrograms({ isWhole = false, isMissing = false }: ProgramNeed = {}): Promise<Environment> {
     const { env, isPersons } = this.#options
-    if (isPersons || !this.#mayAskShell) return env
+    this.#isWide ||= isMissing
+    if (!this.#mayAskShell || (isPersons && !this.#isWide)) return env
     await this.#askShell()
     const { PATH = env['PATH'], ...others } = this.#fromShell ?? {}
+    if (isPersons) return { ...env, PATH: joinedPaths(env['PATH'], PATH) }
     return { ...env, ...(isWhole && others), PATH }
   }
 
@@ -160,6 +169,10 @@ export class ProxyEnvironment {
     this.onLate?.()
   }
 }
+
+/** Joins two search paths; the first one takes precedence. */
+const joinedPaths = (...paths: readonly (string | undefined)[]): string =>
+  [...new Set(paths.flatMap(path => path?.split(':') ?? []))].join(':')
 
 const isOnlyOurs = ({ name, from }: ProxyConfig['variables'][number]): boolean =>
   from === 'environment' && !SAME.has(name)

@@ -1,11 +1,11 @@
 /** The paths of the endpoints, the main one first. Each view adds its own, such as `/mcp/web`. */
-export const ENDPOINTS = ['/mcp', '/sse', '/messages', '/ws'] as const
+export const ENDPOINT_PATHS = ['/mcp', '/sse', '/messages', '/ws'] as const
 
-export type Endpoint = (typeof ENDPOINTS)[number]
+export type EndpointName = (typeof ENDPOINT_PATHS)[number]
 
 /** An endpoint, and the view that its path names. */
 export interface EndpointPath {
-  readonly endpoint: Endpoint
+  readonly endpoint: EndpointName
   /** Not checked: the view may not exist. */
   readonly view: string | undefined
 }
@@ -15,11 +15,11 @@ const FORM = /^(\/(?:mcp|sse|messages|ws))(?:\/([^/]+))?\/?$/
 /** Parses the path of an endpoint, in which a slash at the end has no meaning; undefined for other paths. */
 export const parseEndpointPath = (path: string): EndpointPath | undefined => {
   const [, endpoint, view] = FORM.exec(path) ?? []
-  return endpoint === undefined ? undefined : { endpoint: endpoint as Endpoint, view }
+  return endpoint === undefined ? undefined : { endpoint: endpoint as EndpointName, view }
 }
 
 /** Returns the path of an endpoint, without a slash at the end. */
-export const endpointPath = (endpoint: Endpoint, view: string | undefined): string =>
+export const endpointPath = (endpoint: EndpointName, view: string | undefined): string =>
   view === undefined ? endpoint : `${endpoint}/${view}`
 
 /**

@@ -1,4 +1,6 @@
-import t from 'tap'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
 import { isRunning, skipWithout, tracedImports, until } from '../../support/processes.js'
 import { configFile, INITIALIZE, startBin, tiny } from '../../support/proxy/start.js'
 
@@ -95,4 +97,60 @@ t.test('a dialogue that is written at once gets its answers before the end', asy
       .sort(),
     [1, 2, 3],
   )
+})
+
+/** Writes a program that only the login shell's PATH has, and a shell that notes when it is asked. */
+const behindShell = (t: Test, command: string, args: readonly string[]) => {
+  const folder = dirname(configFile(t, {}))
+  const tools = join(folder, 'tools')
+  mkdirSync(tools)
+  const write = (file: string, ...lines: readonly string[]) =>
+    writeFileSync(file, ['#!/bin/sh', ...lines].join('\n'), { mode: 0o755 })
+  write(join(tools, 'server'), `exec ${[command, ...args].map(word => `'${word}'`).join(' ')}`)
+  const [asked, shell] = [join(folder, 'asked'), join(folder, 'shell')]
+  write(shell, `: > '${asked}'; PATH="${tools}:$PATH"; export PATH; eval "$2"`)
+  return { env: { PATH: '/usr/bin:/bin', SHELL: shell }, wasAsked: () => existsSync(asked) }
+}
+
+const LOGIN = { skip: skipWithout.modes }
+
+t.test('stdio finds a program on the PATH of the login shell', LOGIN, async t => {
+  const { command, args } = tiny()
+  const { env, wasAsked } = behindShell(t, command, args)
+  const calls: [name: string, entry: object][] = [
+    ['bare', { command: 'server' }],
+    ['wrapped', { command: 'env', args: ['server'] }],
+    ['shelled', { command: 'sh', args: ['-c', 'exec server'] }],
+  ]
+  const file = configFile(t, Object.fromEntries(calls))
+  const proxy = startBin(t, ['stdio', '--config', file], { env })
+  proxy.send(INITIALIZE, { method: 'notifications/initialized' })
+  await proxy.line(/"id":1/)
+  for (const [index, [name]] of calls.entries()) {
+    const id = `call ${index}`
+    proxy.send({ id, method: 'tools/call', params: { name: `${name}__echo`, arguments: {} } })
+    t.ok(JSON.parse(await proxy.line(new RegExp(`"id":"${id}"`))).result, name)
+  }
+  t.ok(wasAsked())
+  proxy.child.stdin?.end()
+  t.equal(await proxy.exited, 0)
+})
+
+t.test('stdio asks no login shell for programs that it finds, or with shellEnv off', LOGIN, async t => {
+  const { command, args } = tiny()
+  const { env, wasAsked } = behindShell(t, command, args)
+  const call = { id: 2, method: 'tools/call', params: { name: 's__echo', arguments: {} } }
+  const entries = [
+    [{ command, args }, {}, /"result"/],
+    [{ command: 'server' }, { daemon: { shellEnv: false } }, /command not found/],
+    [{ command: 'server', env: { PATH: '/bin' } }, {}, /command not found/],
+  ] as const
+  for (const [entry, more, answer] of entries) {
+    const proxy = startBin(t, ['stdio', '--config', configFile(t, { s: entry }, more)], { env })
+    proxy.send(INITIALIZE, { method: 'notifications/initialized' }, call)
+    t.match(await proxy.line(/"id":2/), answer)
+    proxy.child.stdin?.end()
+    await proxy.exited
+  }
+  t.notOk(wasAsked())
 })
