@@ -16,6 +16,7 @@ import type { ClientHandler } from '../model/links.js'
 import type { Features, RouterParts } from '../mux/compose.js'
 import { Router } from '../mux/router.js'
 import { Children } from '../state/processes/children.js'
+import { sealedSessionsOf } from '../state/sealed-sessions.js'
 import { sealerOf, stateDir } from '../state/state-key.js'
 import { type AuditLog, openAudit } from '../telemetry/audit/audit-log.js'
 import { guardLogger, isDebug, meterLines } from '../telemetry/logs/guarded-logger.js'
@@ -142,6 +143,7 @@ class RunningProxy implements Proxy {
       ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
       ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
+      seals: sealedSessionsOf(config, { dir: state, log }),
       ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
       ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
       onGrant: this.audit.onGrant,

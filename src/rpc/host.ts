@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler, Via } from '../model/links.js'
 import type { Identity } from '../model/peer.js'
 import type { Relay } from '../wire/relay.js'
-import type { SessionDirectory } from './adopted-session.js'
+import type { SessionDirectory, SessionSeals } from './adopted-session.js'
 
 /** An HTTP response that rejects a request. */
 interface HttpRefusal {
@@ -45,4 +45,6 @@ export interface ListenerOptions extends UplinkOptions {
   /** With several replicas only, like `directory`. */
   readonly relay?: Relay | undefined
   readonly directory?: SessionDirectory | undefined
+  /** Without other replicas only. */
+  readonly seals?: SessionSeals | undefined
 }

@@ -8,7 +8,9 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -30,6 +32,8 @@ export const isPrivate = (
  * 0.
  */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const APPEND =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 export interface FoundFile {
   /** Undefined if the file exceeds `maxBytes`. */
@@ -104,6 +108,42 @@ export const createPrivateSync = (file: string, bytes: string): void => {
     renameSync(draft, file)
   } finally {
     rmSync(draft, { force: true })
+  }
+}
+
+/** Writes or replaces a file synchronously and atomically. Throws file system errors. */
+export const replacePrivateSync = (file: string, bytes: string): void => {
+  const draft = draftOf(file)
+  try {
+    writeFileSync(draft, bytes, DRAFT)
+    renameSync(draft, file)
+  } catch (thrown) {
+    rmSync(draft, { force: true })
+    throw thrown
+  }
+}
+
+/**
+ * Appends to a file, which it creates if necessary. Throws file system errors, also for a file that others can
+ * write.
+ */
+export const appendPrivateSync = (file: string, bytes: string): void => {
+  mkdirSync(dirname(file), FOLDER)
+  const fd = openSync(file, APPEND, 0o600)
+  try {
+    if (!isPrivate(fstatSync(fd))) throw new Error('other users can write to the file')
+    writeSync(fd, bytes)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Returns the size of a file; 0 if it is missing or cannot be read. */
+export const sizeOf = (file: string): number => {
+  try {
+    return statSync(file).size
+  } catch {
+    return 0
   }
 }
 

@@ -5,7 +5,8 @@ import type { ProxyConfig } from '../config/types.js'
 import { Fault } from '../kernel/faults.js'
 import type { Logger } from '../kernel/logger.js'
 import { homeFolder } from '../kernel/machine/who-am-i.js'
-import { createSealer, type Sealer, type SealKey } from '../mux/input-required/retry/sealed-state.js'
+import type { SealKey } from '../kernel/secrets/text-seal.js'
+import { createSealer, type Sealer } from '../mux/input-required/retry/sealed-state.js'
 import { createPrivateSync, findFile } from './private-file.js'
 
 const FILE = 'request-state.key'
@@ -90,16 +91,28 @@ export const createLazySealer = (source: KeySource): Sealer => {
   }
 }
 
-const keysOf = ({ configured, dir, log }: KeySource): SealKey[] => {
+const keysOf = (source: KeySource): readonly SealKey[] =>
+  keptKeysOf(source, ['request states', 'a restart will invalidate them']) ?? [
+    toSealKey(randomBytes(KEY_BYTES)),
+  ]
+
+/** Returns the keys for session ids. Returns undefined if no key can be kept. */
+export const sessionKeysOf = (source: KeySource): readonly SealKey[] | undefined =>
+  keptKeysOf(source, ['session ids', 'sessions will end with the proxy'])
+
+const keptKeysOf = (
+  { configured, dir, log }: KeySource,
+  [what, effect]: readonly [what: string, effect: string],
+): readonly SealKey[] | undefined => {
   if (configured.length > 0) return configured.map(text => toSealKey(Buffer.from(text, 'base64')))
   try {
     const onExposed = (file: string): void =>
-      log.warn({ file }, 'replaced the key for request states: other users could read or write it')
+      log.warn({ file }, `replaced the key for ${what}: other users could read or write it`)
     return [toSealKey(keptKey(dir, onExposed))]
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : Fault.from(thrown).message
-    log.warn({ dir, why }, 'cannot keep a key for request states: a restart will invalidate them')
-    return [toSealKey(randomBytes(KEY_BYTES))]
+    log.warn({ dir, why }, `cannot keep a key for ${what}: ${effect}`)
+    return undefined
   }
 }
 

@@ -22,6 +22,7 @@ import { lateModule } from '../../kernel/late-module.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import type { RefusalReason } from '../../kernel/meter.js'
 import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
+import type { sealedSessionsOf } from '../../state/sealed-sessions.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
 import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
@@ -92,6 +93,8 @@ export interface EndpointContext extends ChannelContext {
   /** Joins the other replicas. Undefined without a cluster. */
   readonly join: (() => Promise<JoinedCluster>) | undefined
   readonly cluster: () => ClusterStatus | undefined
+  /** Restores sessions of an earlier process. Undefined with a cluster. */
+  readonly seals: ReturnType<typeof sealedSessionsOf>
 }
 
 /** Serves all endpoints and pages on one port. Rejects with a Fault `unavailable` if it cannot listen. */
@@ -182,6 +185,7 @@ const createListeners = (
   const replicas = { relay: joined?.cluster.relay, directory: joined?.cluster.directory }
   const http = createHttpListener({
     ...{ ...context, ...replicas },
+    seals: sealsInViews(context),
     identity: IDENTITY,
     via: 'http',
     extensions: extensionsOf(context.config().auth),
@@ -202,6 +206,15 @@ const createListeners = (
   })
   return { http, sse, ws }
 }
+
+/** Restores no session of a removed view. */
+const sealsInViews = ({ seals, views }: Pick<EndpointContext, 'seals' | 'views'>): EndpointContext['seals'] =>
+  seals && {
+    adopt: seals.adopt,
+    open: (id, caller) =>
+      caller.view === undefined || views.has(caller.view) ? seals.open(id, caller) : undefined,
+    end: id => seals.end(id),
+  }
 
 const otherPages = async (
   context: EndpointContext,

@@ -1,13 +1,16 @@
 import type { Clock } from '../../kernel/async/clock.js'
-import { type JsonText, rawText, textMember, textOf } from '../../kernel/json/text.js'
-import type { AdoptedSession, LocalSession, SessionDirectory } from '../../rpc/adopted-session.js'
-import type { ReplyStream } from '../../rpc/outlet.js'
+import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
+import {
+  type AdoptedSession,
+  type LocalSession,
+  reinitialize,
+  replicaLost,
+  type SessionDirectory,
+  sendAs,
+} from '../../rpc/adopted-session.js'
 import { encodeNotification, type Message } from '../../wire/jsonrpc.js'
 import { EarlyCancels } from './early-cancels.js'
 import { type SessionRecord, SessionState, SUBSCRIBE } from './session-state.js'
-
-const LISTS = ['tools', 'prompts', 'resources']
-const NO_REPLY: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /** Publishes sessions of this replica, and their changes. */
 export interface Publisher extends Pick<SessionDirectory, 'newId'> {
@@ -28,6 +31,7 @@ export interface KeptSession {
 export class PublishedSession implements AdoptedSession {
   readonly epoch: number
   readonly sessionAt: AdoptedSession['sessionAt']
+  readonly lostAnswer = replicaLost
   readonly #session: LocalSession
   readonly #publisher: Publisher
   readonly #kept: SessionRecord | undefined
@@ -44,6 +48,10 @@ export class PublishedSession implements AdoptedSession {
     this.epoch = kept?.epoch ?? 1
     this.#id = kept?.id
     this.#kept = kept?.record
+  }
+
+  get isRestored(): boolean {
+    return this.#kept !== undefined
   }
 
   get id(): string {
@@ -87,28 +95,19 @@ export class PublishedSession implements AdoptedSession {
   replay(): void {
     if (this.#kept === undefined) return
     const { introduction, requests, servers } = this.#kept
-    const { uplink } = this.#session
     this.#state.servers.restore(servers)
     this.#state.initialized(introduction)
-    this.#send('initialize', introduction, { ...NO_REPLY, end: () => this.#reportMissed(requests) })
-    uplink.receive({ kind: 'notification', method: 'notifications/initialized', params: undefined }, NO_REPLY)
-    for (const { method, params } of requests) this.#send(method, params, NO_REPLY)
+    reinitialize(this.#session, introduction, () => this.#reportUpdates(requests))
+    for (const { method, params } of requests)
+      this.#state.recordRequest(sendAs(this.#session, method, params))
   }
 
-  #send(method: string, params: JsonText, replies: ReplyStream): void {
-    const id = rawText(`"${this.#session.nextRequestId()}"`)
-    const message = { kind: 'request', id, method, params } as const
-    this.#state.recordRequest(message)
-    this.#session.uplink.receive(message, replies)
-  }
-
-  #reportMissed(requests: SessionRecord['requests']): void {
-    const notify = (method: string, params?: JsonText): void =>
-      this.#session.notify(encodeNotification(method, params), method)
-    for (const list of LISTS) notify(`notifications/${list}/list_changed`)
-    for (const { method, params } of requests) {
-      const uri = method === SUBSCRIBE ? textMember(params, 'uri') : undefined
-      if (uri !== undefined) notify('notifications/resources/updated', textOf({ uri }))
+  /** Notifies the client that its subscribed resources may have changed. */
+  #reportUpdates(requests: SessionRecord['requests']): void {
+    const method = 'notifications/resources/updated'
+    for (const { method: sent, params } of requests) {
+      const uri = sent === SUBSCRIBE ? textMember(params, 'uri') : undefined
+      if (uri !== undefined) this.#session.notify(encodeNotification(method, textOf({ uri })), method)
     }
   }
 }

@@ -44,7 +44,7 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
   ],
   sessionIdle: [
     'Time that a session lives without a request in flight and without an open stream for notifications.',
-    'ended: its client gets 404 and has to initialize again',
+    'ended; it starts again with the next request of its client, unless its id was too long to be sealed',
   ],
   streamsPerSession: ['Open event streams of one session.', '429'],
   inbound: [

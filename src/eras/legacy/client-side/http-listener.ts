@@ -1,4 +1,5 @@
-import type { RenewCaller } from '../../../kernel/caller.js'
+import type { Caller, RenewCaller } from '../../../kernel/caller.js'
+import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { LinkedList } from '../../../kernel/linked-list.js'
@@ -11,14 +12,15 @@ import type { ListenerOptions } from '../../../rpc/host.js'
 import { overloadResponse, refuseForScopes, refuseRequest, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
-import type { AcceptedTypes, HttpExchange, HttpResponder } from '../../../wire/http.js'
+import type { AcceptedTypes, HttpExchange, HttpRequest, HttpResponder } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
 
 /** A longer `Mcp-Session-Id` or `Last-Event-ID` cannot be ours. */
-const HANDLE_CHARS = 256
+const SESSION_ID_CHARS = 1024
+const EVENT_ID_CHARS = 256
 
 /** Requests during which servers are likely to send notifications or requests. */
 const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
@@ -33,7 +35,7 @@ export class LegacyHttpListener implements SessionHost {
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
-    this.#sessions = new HttpSessions(options.clock, this.#bounds)
+    this.#sessions = new HttpSessions(options.clock, this.#bounds, options.directory !== undefined)
     this.#shared = { live: new LinkedList(), kept: this.#sessions.kept }
     options.directory?.host(this)
   }
@@ -47,7 +49,7 @@ export class LegacyHttpListener implements SessionHost {
     return this.#sessions.has(id)
   }
 
-  /** Takes over a session from another replica. */
+  /** Takes over a session from another replica or an earlier process. */
   restore({ id, caller, adopt }: OrphanedSession): void {
     if (this.#sessions.has(id)) return
     const session = new HttpSession(caller, this.#shared, this.#options, adopt)
@@ -128,8 +130,7 @@ export class LegacyHttpListener implements SessionHost {
   ): Promise<void> {
     const full = this.#sessions.makeRoom(request.caller.principal, elsewhere)
     if (full !== undefined) {
-      const id = message.kind === 'request' ? message.id : undefined
-      refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
+      refuseFull(responder, message.kind === 'request' ? message.id : undefined, full)
       return
     }
     const session = new HttpSession(request.caller, this.#shared, this.#options)
@@ -170,7 +171,7 @@ export class LegacyHttpListener implements SessionHost {
     // Scopes must be checked before the stream starts, for the same reason.
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
     // A forwarding replica, which may stop at any time, must know at once that it forwards a stream.
-    const mayWait = session.adopted === undefined
+    const mayWait = this.#options.relay === undefined
     if (isChecked && isStreamed(message, session, accepts)) post.expectStream(mayWait)
   }
 
@@ -230,30 +231,40 @@ export class LegacyHttpListener implements SessionHost {
     if (session === undefined) return
     const last = request.headers['last-event-id']
     if (last === undefined) session.listen(responder)
-    else if (last.length > HANDLE_CHARS || !session.resume(last, responder)) {
+    else if (last.length > EVENT_ID_CHARS || !session.resume(last, responder)) {
       refuseRequest(responder, 400, 'Cannot resume after this event')
     }
   }
 
   delete(exchange: HttpExchange): void {
-    const session = this.#session(exchange)
-    if (session === undefined) return
-    this.#sessions.end(session, 'the client ended the session')
-    exchange.responder.send(200, {})
+    const { request, responder } = exchange
+    const { seals } = this.#options
+    const id = sessionIdIn(request)
+    if (id !== undefined && !this.#sessions.has(id) && seals?.open(id, request.caller) !== undefined)
+      seals.end(id)
+    else {
+      const session = this.#session(exchange)
+      if (session === undefined) return
+      this.#sessions.end(session, 'the client ended the session', true)
+    }
+    responder.send(200, {})
   }
 
-  /**
-   * Finds the session of a request; answers 400 or 404 if there is none (transports, "Session Management").
-   */
+  /** Finds the session of a request; answers 400, 404 or 503 without one (transports, "Session Management"). */
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
-    const id = request.headers['mcp-session-id']
-    if (id === undefined) {
+    if (request.headers['mcp-session-id'] === undefined) {
       refuseRequest(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
       return undefined
     }
-    const session = id.length > HANDLE_CHARS ? undefined : this.#sessions.find(id, request.caller)
+    const id = sessionIdIn(request)
+    const { caller } = request
+    const session = id === undefined ? id : (this.#sessions.find(id, caller) ?? this.#restored(id, caller))
     if (session === undefined) {
       refuseRequest(responder, 404, 'Session not found: send initialize to start a new one')
+      return undefined
+    }
+    if (session instanceof Fault) {
+      refuseFull(responder, undefined, session)
       return undefined
     }
     const version = request.headers['mcp-protocol-version']
@@ -263,7 +274,28 @@ export class LegacyHttpListener implements SessionHost {
     }
     return session
   }
+
+  /** Restores the session of an earlier process, or one that a limit ended. Returns a Fault if there is no room. */
+  #restored(id: string, caller: Caller): HttpSession | Fault | undefined {
+    // Another principal's session is live.
+    const sealed = this.#sessions.has(id) ? undefined : this.#options.seals?.open(id, caller)
+    if (sealed === undefined) return undefined
+    const full = this.#sessions.makeRoom(caller.principal, 0)
+    if (full !== undefined) return full
+    this.restore(sealed)
+    return this.#sessions.find(id, caller) ?? this.#bounds.shortOfMemory()
+  }
 }
+
+/** Returns the session id of a request; undefined if it cannot be ours. */
+const sessionIdIn = ({ headers }: HttpRequest): string | undefined => {
+  const id = headers['mcp-session-id']
+  return id === undefined || id.length > SESSION_ID_CHARS ? undefined : id
+}
+
+/** Refuses a request that needs a new session. */
+const refuseFull = (responder: HttpResponder, id: JsonText | undefined, full: Fault): void =>
+  refuseWith(responder, 503, { id, error: faultText(full) }, { 'retry-after': '5' })
 
 /** Returns whether to stream from the start: progress was requested, or a server request is likely. */
 const isStreamed = (

@@ -8,7 +8,7 @@ import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { nothing } from '../../../kernel/nothing.js'
-import { type Adopt, type AdoptedSession, FINAL_EVENT_ID, replicaLost } from '../../../rpc/adopted-session.js'
+import { type Adopt, type AdoptedSession, FINAL_EVENT_ID } from '../../../rpc/adopted-session.js'
 import type { ListenerOptions, OwnChallenge } from '../../../rpc/host.js'
 import type { Outlet } from '../../../rpc/outlet.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
@@ -69,7 +69,7 @@ export interface HttpShared {
 
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet, StreamOwner {
-  /** Undefined without other replicas. */
+  /** Undefined if the session ends with this process. */
   readonly adopted: AdoptedSession | undefined
   readonly uplink: LegacyUplink
   readonly replay: Replay
@@ -99,7 +99,7 @@ export class HttpSession implements Outlet, StreamOwner {
     caller: Caller,
     { live, kept }: HttpShared,
     options: ListenerOptions,
-    adopt: Adopt | undefined = options.directory?.adopt,
+    adopt: Adopt | undefined = (options.directory ?? options.seals)?.adopt,
   ) {
     const { clock, bounds = new LimitCounters() } = options
     this.#options = options
@@ -114,10 +114,11 @@ export class HttpSession implements Outlet, StreamOwner {
     this.#holding = bounds.unread.open(() => {
       for (const waiting of this.#wait(NONE)) waiting.undeliverable()
     })
+    if (this.adopted?.isRestored === true) this.#postCount = 1
     this.replay = new Replay(clock, replayLimits(bounds), kept, this.adopted?.epoch)
   }
 
-  /** Created after the client's `initialize`, because with several replicas it contains some of its data. */
+  /** Created after the client's `initialize`, because it may contain some of its data. */
   get id(): string {
     this.#id ??= this.adopted?.id ?? randomId()
     return this.#id
@@ -242,21 +243,21 @@ export class HttpSession implements Outlet, StreamOwner {
     out.end()
   }
 
-  /** Resumes a stream of an earlier owner: a pending answer is lost, and its request gets an error. */
+  /**
+   * Resumes a stream of an earlier owner: a pending answer is lost, and its request gets an error. A restored
+   * session answers all other ids as those of ended streams.
+   */
   #resumeLost(lastEventId: string, responder: HttpResponder): boolean {
-    if (this.adopted === undefined) return false
-    if (lastEventId === FINAL_EVENT_ID) {
-      responder.send(204, this.headers)
-      return true
-    }
-    const lost = lostEvent(lastEventId, this.adopted.epoch)
-    if (lost === undefined) return false
-    if (lost.is === 'standalone') this.listen(responder)
-    else {
+    const { adopted } = this
+    if (adopted === undefined) return false
+    const lost = lastEventId === FINAL_EVENT_ID ? undefined : lostEvent(lastEventId, adopted.epoch)
+    if (lost?.is === 'standalone') this.listen(responder)
+    else if (lost?.is === 'answer') {
       const out = responder.stream(200, this.eventHeaders)
-      out.write(messageEvent(replicaLost(lost.id), FINAL_EVENT_ID))
+      out.write(messageEvent(adopted.lostAnswer(lost.id), FINAL_EVENT_ID))
       out.end()
-    }
+    } else if (lastEventId === FINAL_EVENT_ID || adopted.isRestored) responder.send(204, this.headers)
+    else return false
     return true
   }
 

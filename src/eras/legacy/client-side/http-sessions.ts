@@ -22,9 +22,11 @@ export class HttpSessions {
   readonly #quota: SessionQuota
   readonly #bounds: LimitCounters
   readonly #clock: Clock
+  readonly #hasReplicas: boolean
 
-  constructor(clock: Clock, bounds: LimitCounters) {
+  constructor(clock: Clock, bounds: LimitCounters, hasReplicas = false) {
     this.#clock = clock
+    this.#hasReplicas = hasReplicas
     this.#bounds = bounds
     this.#quota = new SessionQuota(bounds)
     this.kept = new ReplayTotal(bounds)
@@ -85,10 +87,11 @@ export class HttpSessions {
     for (const session of abandoned.slice(0, count)) this.end(session, 'memory is short')
   }
 
-  end(session: HttpSession, reason: string): void {
+  /** Ends a session; `isFinal` if its client must not continue it. */
+  end(session: HttpSession, reason: string, isFinal = false): void {
     if (!this.#byId.delete(session.id)) return
     this.#quota.remove(session.uplink.principal)
-    session.adopted?.ended()
+    session.adopted?.ended(isFinal)
     session.close(reason)
   }
 
@@ -130,16 +133,22 @@ export class HttpSessions {
   renewCallers(renew: RenewCaller): void {
     for (const session of [...this.#byId.values()]) {
       const caller = renew(session.uplink.caller)
-      if (caller === undefined) this.end(session, REVOKED)
+      if (caller === undefined) this.end(session, REVOKED, true)
       else session.uplink.setCaller(caller)
       session.releaseUnless(listening => renew(listening) !== undefined)
     }
   }
 
-  /** With several replicas the sessions continue: the next replica that is asked takes them over. */
+  /**
+   * Ends all sessions. With several replicas, the next one that is asked takes them over; otherwise the next
+   * process restores them.
+   */
   close(reason: string): void {
     for (const session of [...this.#byId.values()])
-      if (session.adopted === undefined) this.end(session, reason)
-      else this.drop(session.id)
+      if (this.#hasReplicas) this.drop(session.id)
+      else {
+        if (session.adopted !== undefined) session.reconnectClient()
+        this.end(session, reason)
+      }
   }
 }

@@ -99,7 +99,7 @@ export type LostEvent = { readonly is: 'standalone' } | { readonly is: 'answer';
 
 /** Parses the id of an event sent by an earlier owner of the session; undefined for any other id. */
 export const lostEvent = (eventId: string, epoch: number): LostEvent | undefined => {
-  const [, earlier, mark, coded = ''] = /^([1-9]\d{0,8})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
+  const [, earlier, mark, coded = ''] = /^([1-9]\d{0,12})-[1-9]\d*\.\d+(~)?([\w-]{0,88})$/.exec(eventId) ?? []
   if (earlier === undefined || Number(earlier) >= epoch) return undefined
   if (mark === undefined) return coded === '' ? { is: 'standalone' } : undefined
   const id = decodedId(coded)
@@ -119,8 +119,9 @@ const decodedId = (coded: string): JsonText | undefined => {
 
 /**
  * The events sent on a session's SSE streams, so that clients can resume (basic/transports, "Resumability and
- * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. With several replicas they are
- * `<epoch>-<stream>.<n>~<request id in base64url>`, so that another replica can tell which answer was lost.
+ * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. If the session may
+ * get a later owner, they are `<epoch>-<stream>.<n>~<request id in base64url>`, so that it can tell which answer
+ * was lost.
  * The oldest events are dropped first. The newest is kept at any size, because the answer to a call must
  * survive a dropped connection.
  */

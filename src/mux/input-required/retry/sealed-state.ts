@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { Fault } from '../../../kernel/faults.js'
 import {
   arrayText,
@@ -13,6 +12,7 @@ import {
   textOf,
   valueOf,
 } from '../../../kernel/json/text.js'
+import { type SealKey, TextSeal } from '../../../kernel/secrets/text-seal.js'
 import type { SpanContext } from '../../../model/call-trace.js'
 
 /** Binds a state to one request of one principal. */
@@ -82,12 +82,6 @@ export type SealedFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInF
 export type SealedState = Binding & SealedFacts
 export type StateOf<K extends SealedFacts['kind']> = SealedState & { readonly kind: K }
 
-/** A 32-byte key with the id that states carry. */
-export interface SealKey {
-  readonly kid: string
-  readonly key: Uint8Array
-}
-
 export interface Sealer {
   /**
    * Seals a state for `ttlMs`, rounded to seconds. Throws a Fault `too-large` for states that `open` would
@@ -102,59 +96,30 @@ export interface Sealer {
 const PLAIN_MAX_BYTES = 256 * 1024
 const TEXT_MAX_CHARS = 360 * 1024
 
-const VERSION = 'v1'
-const AAD = Buffer.from('mcp-proxy/request-state/v1')
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-const KEY_BYTES = 32
-const GCM = 'aes-256-gcm'
-
-/**
- * Creates a sealer over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals,
- * all of them open. `nowMs` is the wall clock, since states outlive the process.
- */
+/** Creates a sealer. `nowMs` is the wall clock, since states outlive the process. */
 export const createSealer = (options: {
   readonly keys: readonly SealKey[]
   readonly nowMs: () => number
 }): Sealer => {
-  const keys = new Map(options.keys.map(({ kid, key }) => [kid, Buffer.from(key)]))
-  const [first] = options.keys
-  if (first === undefined) throw new TypeError('A sealer needs a key')
-  if (keys.size < options.keys.length) throw new TypeError('Two keys of a sealer have the same kid')
-  for (const [kid, key] of keys) {
-    if (!/^[\w-]{1,32}$/.test(kid)) throw new TypeError('A kid must be 1 to 32 of A-Z a-z 0-9 _ -')
-    if (key.length !== KEY_BYTES) throw new TypeError(`A key must have ${KEY_BYTES} bytes`)
-  }
+  const seal = new TextSeal(options.keys, 'request-state')
   return {
     seal(state, ttlMs) {
       const plain = encodeState(state, options.nowMs() + ttlMs)
       if (plain.length > PLAIN_MAX_BYTES) throw new Fault('too-large', 'The request state is too large')
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(GCM, first.key, nonce, { authTagLength: TAG_BYTES }).setAAD(AAD)
-      const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
-      return `${VERSION}.${first.kid}.${body.toString('base64url')}`
+      return seal.seal(plain)
     },
     open(text) {
-      const plain = decipher(text, keys)
+      const plain = text.length > TEXT_MAX_CHARS ? undefined : readable(seal.open(text))
       if (plain === undefined || options.nowMs() >= expiryOf(plain)) return undefined
       return decodeState(plain)
     },
   }
 }
 
-const decipher = (text: string, keys: ReadonlyMap<string, Buffer>): JsonText | undefined => {
-  if (text.length > TEXT_MAX_CHARS) return undefined
-  const [version, kid = '', encoded = '', ...more] = text.split('.')
-  const key = keys.get(kid)
-  const body = Buffer.from(encoded, 'base64url')
-  if (version !== VERSION || key === undefined || more.length > 0) return undefined
-  // The decoder ignores foreign characters and the unused bits of the last one.
-  if (body.toString('base64url') !== encoded || body.length < NONCE_BYTES + TAG_BYTES) return undefined
-  const end = body.length - TAG_BYTES
+/** Text sealed by another version may not be JSON. */
+const readable = (plain: Buffer | undefined): JsonText | undefined => {
   try {
-    const cipher = createDecipheriv(GCM, key, body.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-    cipher.setAAD(AAD).setAuthTag(body.subarray(end))
-    return readJson(Buffer.concat([cipher.update(body.subarray(NONCE_BYTES, end)), cipher.final()]))
+    return plain && readJson(plain)
   } catch {
     return undefined
   }
