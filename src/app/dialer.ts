@@ -88,6 +88,7 @@ export class Dialer {
   async close(): Promise<void> {
     const { children, clock } = this.#context
     await within(children.gone(), { clock, ms: GONE_MS })
+    await this.#programs.close()
     await children.close()
     await this.#http?.close()
   }

@@ -9,6 +9,8 @@ import { inheritedEnv, wholeEnv } from '../kernel/machine/inherited-env.js'
 import type { Downlink } from '../model/links.js'
 import type { ServerOptions } from '../peers/dial.js'
 import type { Children } from '../state/processes/children.js'
+import { forgetContainer, prepareContainer, recordOf, stopContainer } from '../state/processes/containers.js'
+import { processTree } from '../transport/process/process-tree.js'
 import { type ChildChannel, spawnChild } from '../transport/stdio/child.js'
 import { lastLines } from '../transport/stdio/child-output.js'
 import type { Channel } from '../wire/channel.js'
@@ -42,6 +44,8 @@ type Started =
 export class ProgramStarter {
   readonly #context: ProgramsContext
   readonly #starting: Semaphore
+  /** Containers that are being stopped. */
+  readonly #stopping = new Set<Promise<void>>()
 
   constructor(context: ProgramsContext) {
     const { bounds, clock } = context
@@ -52,6 +56,11 @@ export class ProgramStarter {
       holdMs: STARTING_MS,
       clock,
     })
+  }
+
+  /** Waits for containers to stop, which takes a bounded time. */
+  async close(): Promise<void> {
+    await Promise.all(this.#stopping)
   }
 
   /** Starts a program, once more if it is only on a wider PATH. Rejects with a Fault. */
@@ -71,8 +80,7 @@ export class ProgramStarter {
 
   async #start(transport: StdioTransport, parent: Environment, options: ProgramOptions): Promise<Started> {
     const { children, makeRoom } = this.#context
-    const { bounds, log, clock, owner, signal } = options
-    const { command, args, cwd } = transport
+    const { bounds, signal } = options
     const env = { ...childEnv(transport, parent), ...children.env }
     let child: ChildChannel | undefined
     const start = async (): Promise<Channel> => {
@@ -83,7 +91,7 @@ export class ProgramStarter {
         )
         if (!(await makeRoom())) throw full
       }
-      child = spawnChild({ command, args, cwd, env, log, clock, guard: children.guardOf(owner), bounds })
+      child = this.#spawn(transport, env, options)
       return child
     }
     try {
@@ -96,6 +104,49 @@ export class ProgramStarter {
       const isMissing = why.data?.['doctor'] === 'D030' || child?.exit?.code === NOT_FOUND
       return { why: withLastOutput(why, lastLines(child?.lastStderr() ?? [])), isMissing }
     }
+  }
+
+  /** Starts a program. If it runs a container that it does not end itself, that is stopped afterwards. */
+  #spawn(
+    transport: StdioTransport,
+    env: Readonly<Record<string, string>>,
+    { bounds, log, clock, owner }: ProgramOptions,
+  ): ChildChannel {
+    const { children } = this.#context
+    const { cwd = process.cwd() } = transport
+    const guard = children.guardOf(owner)
+    const common = { ...transport, env, log, clock, bounds }
+    const run = prepareContainer({ ...transport, cwd }, children.mark, log)
+    if (run === undefined) return spawnChild({ ...common, guard })
+    const container = recordOf(run, { cwd, env })
+    children.runs(container)
+    let isEnded = false
+    const tree = processTree({ log })
+    const ended = async (): Promise<void> => {
+      if (isEnded || (child.exit?.signal ?? null) !== null) await stopContainer(container, log)
+      else forgetContainer(container)
+      children.stopped(container)
+    }
+    const child = spawnChild({
+      ...{ ...common, command: run.command, args: run.args },
+      guard: {
+        ...guard,
+        forget: pid => {
+          guard.forget(pid)
+          const stopping = ended().finally(() => this.#stopping.delete(stopping))
+          this.#stopping.add(stopping)
+        },
+      },
+      tree: {
+        ...tree,
+        end: pid => {
+          isEnded = true
+          return tree.end(pid)
+        },
+      },
+    })
+    if (child.pid === undefined) children.stopped(container)
+    return child
   }
 }
 

@@ -10,6 +10,7 @@ import type { RecordedChild } from '../transport/process/orphans.js'
 import type { ProcessTable } from '../transport/process/process-table.js'
 import { readPrivate, removePrivate, writePrivate } from './private-file.js'
 import type { Children } from './processes/children.js'
+import { parseContainer, type RecordedContainer } from './processes/containers.js'
 
 /** The record of a running proxy, for `status` and for later proxies. */
 export interface InstanceRecord {
@@ -33,6 +34,8 @@ export interface InstanceRecord {
   readonly socket: string | undefined
   readonly token?: string | undefined
   readonly children: readonly RecordedChild[]
+  /** Undefined if there are none. */
+  readonly containers?: readonly RecordedContainer[]
 }
 
 export const recordFolder = (stateDir: string): string => join(stateDir, 'instances')
@@ -91,8 +94,12 @@ export const parseRecord = (text: string): InstanceRecord | undefined => {
     socket: textAt(value, 'socket'),
     token: textAt(value, 'token'),
     children: children.flatMap(parseChild),
+    ...containersIn(value['containers']),
   }
 }
+
+const containersIn = (value: unknown): Pick<InstanceRecord, 'containers'> =>
+  Array.isArray(value) ? { containers: value.flatMap(each => parseContainer(each) ?? []) } : {}
 
 const parseChild = (child: unknown): readonly RecordedChild[] => {
   if (!isObject(child) || !isPid(child['pid'])) return []
@@ -197,6 +204,7 @@ export class Instance {
       writtenAt,
       ...facts,
       children: starts.map(([pid, sinceMs]) => ({ pid, sinceMs, born: this.#born.get(pid) })),
+      ...(children.containers.length > 0 && { containers: children.containers }),
     }
   }
 }

@@ -4,6 +4,7 @@ import { randomId } from '../../kernel/ids.js'
 import { createDeathGuard, type DeathGuard } from '../../transport/process/death-guard.js'
 import { endMarked, MARK_VARIABLE } from '../../transport/process/orphans.js'
 import { processTable } from '../../transport/process/process-table.js'
+import type { RecordedContainer } from './containers.js'
 
 /** Time for leftover processes of servers to end before they are killed. */
 const TERM_MS = 500
@@ -14,6 +15,7 @@ export class Children {
   readonly mark = randomId()
   onChange: (() => void) | undefined
   readonly #running = new Map<number, { readonly owner: object; readonly sinceMs: number }>()
+  readonly #containers = new Set<RecordedContainer>()
   #gone: Deferred<void> | undefined
   /** Created on first use: a proxy of remote servers needs none. */
   #guard: DeathGuard | undefined
@@ -29,6 +31,22 @@ export class Children {
   /** Returns the processes and the wall-clock times of their starts. */
   get starts(): readonly (readonly [pid: number, sinceMs: number])[] {
     return [...this.#running].map(([pid, { sinceMs }]) => [pid, sinceMs])
+  }
+
+  /** The containers that servers may leave behind. */
+  get containers(): readonly RecordedContainer[] {
+    return [...this.#containers]
+  }
+
+  runs(container: RecordedContainer): void {
+    this.#containers.add(container)
+    this.onChange?.()
+  }
+
+  /** Call when a container has ended, or was told to. */
+  stopped(container: RecordedContainer): void {
+    this.#containers.delete(container)
+    this.onChange?.()
   }
 
   of(owner: object): readonly number[] {

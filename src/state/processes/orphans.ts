@@ -12,6 +12,7 @@ import { removeStale } from '../../transport/socket/bind.js'
 import { Instance, type InstanceRecord, type OwnFacts, readRecords, recordFolder } from '../instance.js'
 import { readPrivate, removePrivate } from '../private-file.js'
 import { stateDir } from '../state-key.js'
+import { stopContainer } from './containers.js'
 
 /** @internal */
 export interface OrphanOptions {
@@ -89,6 +90,7 @@ const endLeftBy = async (record: InstanceRecord, { table, clock, log }: OrphanOp
   const recorded = { ...record, untilMs: Date.parse(record.writtenAt) }
   const pids = await endRecorded(recorded, { table, clock, tree: processTree({ log }) })
   if (pids.length > 0) log.warn({ pids, of: record.pid }, 'ended the servers of a killed proxy')
+  await Promise.all((record.containers ?? []).map(container => stopContainer(container, log)))
 }
 
 /** Returns true if we descend from a server of that proxy. */

@@ -1,0 +1,124 @@
+import { resolve } from 'node:path'
+
+/** A command line that runs a container, with a file for its id. */
+export interface ContainerRun {
+  readonly command: string
+  readonly args: readonly string[]
+  /** The absolute path of the file to which the program writes the id of the container. */
+  readonly cidfile: string
+  /** True if the arguments named that file already. */
+  readonly isGiven: boolean
+  /** The program and arguments that stop a container, without its id. */
+  readonly stop: readonly string[]
+}
+
+/** The program that is asked, wrappers that run it as another user, and its global options. */
+interface Found {
+  readonly runner: readonly string[]
+  /** The index of the first argument of `run`. */
+  readonly at: number
+}
+
+const STOP = ['stop', '-t', '5'] as const
+const RUNNERS = new Set(['docker', 'podman'])
+/** Programs whose arguments run on another machine, or are not a command line. */
+const ELSEWHERE = new Set(['ssh', 'mosh', 'plink', 'wsl', 'kubectl', 'oc', 'limactl', 'multipass', 'vagrant'])
+/** Wrappers without which the program may not reach its daemon. */
+const KEPT = new Set(['sudo', 'doas', 'cmd'])
+const SHELL = /^(?:ba|da|z|k|a)?sh$/
+/** Global options of docker and podman that take a value. */
+const WITH_VALUE =
+  /^(?:-[cHl]|--(?:context|host|config|log-level|tls(?:cacert|cert|key)|connection|url|identity|root|runroot|tmpdir|module|runtime|runtime-flag|conmon|storage-(?:driver|opt)|cgroup-manager|events-backend|hooks-dir|network-(?:cmd-path|config-dir)|out|ssh|volumepath|imagestore))$/
+/** Options of `run` without a value; most take one. */
+const FLAG =
+  /^(?:-[itdPq]+|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet|no-healthcheck|oom-kill-disable|replace|no-hosts|no-hostname|env-host|http-proxy|rmi|passwd|read-only-tmpfs|unsetenv-all|help))$/
+/** `docker run` in a script: its program, its global options, and the rest. */
+const IN_SCRIPT =
+  /(^|[\s;&|(])((?:[^\s;&|()'"$]*\/)?(?:docker|podman)(?:\.exe)?)((?:\s+-[^\s'"$`]*(?:\s+[^\s'"$`-][^\s'"$`]*)?)*?)\s+(?:container\s+)?run(?=\s)/
+const CIDFILE_IN_SCRIPT = /\s--cidfile(?:=|\s+)(?:'([^']*)'|"([^"]*)"|([^\s'"]+))/
+
+const nameOf = (path: string): string =>
+  (path.split(/[/\\]/).at(-1) ?? path).replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase()
+
+/**
+ * Returns a command line that runs a container with a file for its id: the one that the arguments name,
+ * relative to `cwd`, or else `ours`. Undefined if it runs no container on this machine.
+ */
+export const containerRun = (
+  command: string,
+  args: readonly string[],
+  { cwd, ours }: { readonly cwd: string; readonly ours: string },
+): ContainerRun | undefined => {
+  const words = [command, ...args]
+  const found = findRun(words)
+  if (found === undefined) return inScript(words, { cwd, ours })
+  const { runner, at } = found
+  const given = givenIn(words.slice(at))
+  const line = given === undefined ? [...words.slice(0, at), '--cidfile', ours, ...words.slice(at)] : words
+  const [program = command, ...rest] = line
+  const cidfile = given === undefined ? ours : resolve(cwd, given)
+  return { command: program, args: rest, cidfile, isGiven: given !== undefined, stop: [...runner, ...STOP] }
+}
+
+const findRun = (words: readonly string[]): Found | undefined => {
+  for (const [index, word] of words.entries()) {
+    if (ELSEWHERE.has(nameOf(word))) return undefined
+    if (!RUNNERS.has(nameOf(word))) continue
+    let at = index + 1
+    while (words[at]?.startsWith('-') === true) at += WITH_VALUE.test(words[at] ?? '') ? 2 : 1
+    const end = at
+    if (words[at] === 'container') at += 1
+    if (words[at] !== 'run') return undefined
+    const wrapper = KEPT.has(nameOf(words[0] ?? '')) ? words.slice(0, index) : []
+    return { runner: [...wrapper, ...words.slice(index, end)], at: at + 1 }
+  }
+  return undefined
+}
+
+/** Returns the file that options before the image name. */
+const givenIn = (options: readonly string[]): string | undefined => {
+  for (let at = 0; options[at]?.startsWith('-') === true; at += 1) {
+    const word = options[at] ?? ''
+    if (word === '--cidfile') return options[at + 1]
+    if (word.startsWith('--cidfile=')) return word.slice('--cidfile='.length)
+    if (!word.includes('=') && !FLAG.test(word)) at += 1
+  }
+  return undefined
+}
+
+/** Handles `sh -c "exec docker run …"`, and `cmd /c` with one argument. */
+const inScript = (
+  words: readonly string[],
+  { cwd, ours }: { readonly cwd: string; readonly ours: string },
+): ContainerRun | undefined => {
+  const index = words.findIndex((_word, at) => isScript(words, at))
+  const script = words[index] ?? ''
+  const found = IN_SCRIPT.exec(script)
+  if (found === null) return undefined
+  const [all, , program = '', options = ''] = found
+  const end = found.index + all.length
+  const given = givenInScript(script.slice(end))
+  // Only the shell knows the value of a variable.
+  if (given?.includes('$') === true) return undefined
+  const quote = isCmd(words) ? '"' : "'"
+  const added = given === undefined ? ` --cidfile ${quote}${ours}${quote}` : ''
+  const [command = '', ...args] = words.with(index, script.slice(0, end) + added + script.slice(end))
+  const runner = [program, ...options.split(/\s+/).filter(word => word !== '')]
+  const cidfile = given === undefined ? ours : resolve(cwd, given)
+  return { command, args, cidfile, isGiven: given !== undefined, stop: [...runner, ...STOP] }
+}
+
+const isCmd = ([command = '']: readonly string[]): boolean => nameOf(command) === 'cmd'
+
+/** Returns true for the script after `sh -c` or `cmd /c`. */
+const isScript = (words: readonly string[], at: number): boolean => {
+  const [flag = '', word = ''] = words.slice(Math.max(0, at - 1), at + 1)
+  if (at === 0 || !/\s/.test(word)) return false
+  if (isCmd(words)) return /^\/[ck]$/i.test(flag)
+  return /^-[a-z]*c$/.test(flag) && words.slice(0, at).some(each => SHELL.test(nameOf(each)))
+}
+
+const givenInScript = (options: string): string | undefined => {
+  const [, ...quoted] = CIDFILE_IN_SCRIPT.exec(options) ?? []
+  return quoted.find(text => typeof text === 'string')
+}

@@ -1,0 +1,88 @@
+import t from 'tap'
+import { containerRun } from '../../../src/transport/process/container-run.js'
+
+const at = { cwd: '/w', ours: '/run/o.cid' }
+
+t.test('a command line that runs a container gets a file for its id', async t => {
+  const table: [words: string, line: string, stop: string][] = [
+    ['docker run -i --rm x', 'docker run --cidfile /run/o.cid -i --rm x', 'docker'],
+    ['podman run x', 'podman run --cidfile /run/o.cid x', 'podman'],
+    [
+      '/usr/bin/docker container run x',
+      '/usr/bin/docker container run --cidfile /run/o.cid x',
+      '/usr/bin/docker',
+    ],
+    ['docker.exe run x', 'docker.exe run --cidfile /run/o.cid x', 'docker.exe'],
+    [
+      'docker --context c -H h run x',
+      'docker --context c -H h run --cidfile /run/o.cid x',
+      'docker --context c -H h',
+    ],
+    [
+      'podman --remote --url=u run x',
+      'podman --remote --url=u run --cidfile /run/o.cid x',
+      'podman --remote --url=u',
+    ],
+    ['sudo -n docker run x', 'sudo -n docker run --cidfile /run/o.cid x', 'sudo -n docker'],
+    ['env A=secret docker run x', 'env A=secret docker run --cidfile /run/o.cid x', 'docker'],
+    ['nice -n 5 docker run x', 'nice -n 5 docker run --cidfile /run/o.cid x', 'docker'],
+    ['cmd /c docker run x', 'cmd /c docker run --cidfile /run/o.cid x', 'cmd /c docker'],
+    ['docker run -i x --cidfile theirs', 'docker run --cidfile /run/o.cid -i x --cidfile theirs', 'docker'],
+  ]
+  for (const [words, line, stop] of table) {
+    const [command = '', ...args] = words.split(' ')
+    const run = containerRun(command, args, at)
+    t.equal([run?.command, ...(run?.args ?? [])].join(' '), line, words)
+    t.match(
+      run,
+      { cidfile: '/run/o.cid', isGiven: false, stop: [...stop.split(' '), 'stop', '-t', '5'] },
+      words,
+    )
+  }
+})
+
+t.test('a file that the arguments name is used instead', async t => {
+  for (const [words, cidfile] of [
+    ['docker run --cidfile /x/a.cid x', '/x/a.cid'],
+    ['docker run -i -e K --cidfile=a.cid x', '/w/a.cid'],
+    ['docker run --rm --name n -it --cidfile a.cid x', '/w/a.cid'],
+  ] as const) {
+    const [command = '', ...args] = words.split(' ')
+    t.match(containerRun(command, args, at), { args, cidfile, isGiven: true }, words)
+  }
+})
+
+t.test('a script of a shell that runs a container gets the file too', async t => {
+  const inShell = (script: string, shell = ['sh', '-c']) => {
+    const [command = '', ...args] = [...shell, script]
+    return containerRun(command, args, at)
+  }
+  t.match(inShell('exec docker run -i "$IMAGE"'), {
+    args: ['-c', 'exec docker run --cidfile \'/run/o.cid\' -i "$IMAGE"'],
+    stop: ['docker', 'stop'],
+  })
+  t.match(inShell('cd /x && podman --log-level debug run x', ['/bin/bash', '-lc']), {
+    args: ['-lc', "cd /x && podman --log-level debug run --cidfile '/run/o.cid' x"],
+    stop: ['podman', '--log-level', 'debug', 'stop'],
+  })
+  t.match(inShell('docker run x', ['cmd', '/c']), { args: ['/c', 'docker run --cidfile "/run/o.cid" x'] })
+  t.match(inShell("docker run --cidfile '/x/a b.cid' x"), { cidfile: '/x/a b.cid', isGiven: true })
+  for (const script of ['docker run --cidfile "$F" x', 'echo docker', 'docker ps', 'mydocker run x'])
+    t.equal(inShell(script), undefined, script)
+})
+
+t.test('other command lines stay as they are', async t => {
+  for (const words of [
+    'docker ps',
+    'docker exec -i c x',
+    'docker compose run x',
+    'docker',
+    'npx run',
+    'ssh host docker run x',
+    'wsl docker run x',
+    'node docker-run.js run',
+  ]) {
+    const [command = '', ...args] = words.split(' ')
+    t.equal(containerRun(command, args, at), undefined, words)
+  }
+})
