@@ -122,6 +122,7 @@ interface DaemonServer {
   readonly failures: number
   readonly why?: string | undefined
   readonly retryMs?: number | undefined
+  readonly stderr?: readonly string[] | undefined
 }
 
 export interface SessionFacts {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { errorLine, errorLines } from '../../src/kernel/error-lines.js'
+import { errorLine, errorLines, isTelling, withErrorLine } from '../../src/kernel/error-lines.js'
 
 const STACKS: Readonly<Record<string, readonly [telling: string, stack: string]>> = {
   'Node, a syntax error': [
@@ -75,6 +75,205 @@ main.main()
 exit status 2`,
   ],
 }
+
+/** Output of programs that lack a setting, with the line that names it. */
+const FAILURES: Readonly<Record<string, readonly [telling: string, output: string]>> = {
+  'Node, thrown in a constructor': [
+    'Error: WEATHER_API_KEY environment variable is required',
+    `/srv/server.js:4
+      throw new Error('WEATHER_API_KEY environment variable is required')
+      ^
+
+Error: WEATHER_API_KEY environment variable is required
+    at new WeatherServer (/srv/server.js:4:13)
+    at Object.<anonymous> (/srv/server.js:9:1)
+    at Module._compile (node:internal/modules/cjs/loader:1554:14) {
+  code: 'E_CONFIG',
+  hint: [
+    'set it'
+  ]
+}
+
+Node.js v20.20.2`,
+  ],
+  'Node, a rejected promise': [
+    'Unhandled rejection: WEATHER_API_KEY is required',
+    `node:internal/process/promises:288
+            triggerUncaughtException(err, true /* fromPromise */);
+            ^
+
+[UnhandledPromiseRejection: This error originated either by throwing inside of an async function without a catch block, or by rejecting a promise which was not handled with .catch(). The promise rejected with the reason "WEATHER_API_KEY is required".] {
+  code: 'ERR_UNHANDLED_REJECTION'
+}
+
+Node.js v20.20.2`,
+  ],
+  'Node, a thrown string': [
+    'WEATHER_API_KEY is required',
+    `/srv/server.js:1
+throw 'WEATHER_API_KEY is required'
+^
+WEATHER_API_KEY is required
+(Use \`node --trace-uncaught ...\` to show where the exception was thrown)
+
+Node.js v20.20.2`,
+  ],
+  'Node, a cause': [
+    '[cause]: Error: WEATHER_API_KEY is required',
+    `Error: cannot start
+    at file:///srv/server.mjs:3:9 {
+  [cause]: Error: WEATHER_API_KEY is required
+      at file:///srv/server.mjs:2:11
+}`,
+  ],
+  'Node, logged': [
+    'Fatal error in main(): Error: WEATHER_API_KEY is required',
+    `Starting server
+Fatal error in main(): Error: WEATHER_API_KEY is required
+    at main (/srv/server.js:3:9)
+Goodbye`,
+  ],
+  'Python, a KeyError with a text': [
+    "KeyError: 'WEATHER_API_KEY environment variable is required'",
+    `Traceback (most recent call last):
+  File "/srv/server.py", line 9, in <module>
+    main()
+    ~~~~^^
+  File "/srv/server.py", line 5, in main
+    raise KeyError('WEATHER_API_KEY environment variable is required')
+KeyError: 'WEATHER_API_KEY environment variable is required'`,
+  ],
+  'Python, one after the other': [
+    'RuntimeError: no WEATHER_API_KEY',
+    `Traceback (most recent call last):
+  File "/srv/server.py", line 2, in <module>
+    os.environ['WEATHER_API_KEY']
+KeyError: 'WEATHER_API_KEY'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/srv/server.py", line 4, in <module>
+    raise RuntimeError('no WEATHER_API_KEY')
+RuntimeError: no WEATHER_API_KEY`,
+  ],
+  'Python, a group': [
+    "KeyError: 'WEATHER_API_KEY'",
+    `  + Exception Group Traceback (most recent call last):
+  |   File "/srv/server.py", line 20, in <module>
+  |     anyio.run(main)
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/srv/server.py", line 8, in serve
+    |     os.environ['WEATHER_API_KEY']
+    | KeyError: 'WEATHER_API_KEY'
+    +------------------------------------`,
+  ],
+  'Python, pydantic': [
+    'pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings weather_api_key Field required [type=missing, input_type=dict]',
+    `Traceback (most recent call last):
+  File "/srv/server.py", line 8, in <module>
+    Settings()
+pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings
+weather_api_key
+  Field required [type=missing, input_type=dict]
+    For further information visit https://errors.pydantic.dev/2.11/v/missing`,
+  ],
+  'Python, sys.exit': ['WEATHER_API_KEY is required', 'Starting\nWEATHER_API_KEY is required\nbye'],
+  argparse: [
+    'server.py: error: the following arguments are required: --key',
+    'usage: server.py [-h] --key KEY\nserver.py: error: the following arguments are required: --key',
+  ],
+  'JVM, a cause': [
+    'Caused by: java.lang.IllegalArgumentException: WEATHER_API_KEY is required',
+    `Exception in thread "main" java.lang.RuntimeException: cannot start
+\tat com.example.Server.main(Server.java:12)
+Caused by: java.lang.IllegalArgumentException: WEATHER_API_KEY is required
+\tat com.example.Config.<init>(Config.java:7)
+\t... 1 more`,
+  ],
+  '.NET, an inner exception': [
+    '---> System.ArgumentException: WEATHER_API_KEY is required',
+    `Unhandled exception. System.TypeInitializationException: The type initializer for 'Server' threw an exception.
+ ---> System.ArgumentException: WEATHER_API_KEY is required
+   at Server..cctor() in /srv/Server.cs:line 5
+   --- End of inner exception stack trace ---
+   at Program.Main(String[] args) in /srv/Program.cs:line 3`,
+  ],
+  'Go, log.Fatal': [
+    '2026/11/28 12:00:00 WEATHER_API_KEY is required',
+    '2026/11/28 12:00:00 starting\n2026/11/28 12:00:00 WEATHER_API_KEY is required\nexit status 1',
+  ],
+  'Go, a panic': [
+    'panic: WEATHER_API_KEY is required',
+    `panic: WEATHER_API_KEY is required
+
+goroutine 1 [running]:
+main.mustEnv(...)
+\t/srv/main.go:8
+main.main()
+\t/srv/main.go:12 +0x1d
+exit status 2`,
+  ],
+  'Rust, a panic': [
+    "thread 'main' panicked at src/main.rs:5:40: WEATHER_API_KEY is required: NotPresent",
+    `thread 'main' panicked at src/main.rs:5:40:
+WEATHER_API_KEY is required: NotPresent
+stack backtrace:
+   0: rust_begin_unwind
+   1: core::panicking::panic_fmt
+note: run with \`RUST_BACKTRACE=full\` for a verbose backtrace`,
+  ],
+  'Rust, an error of main': ['Error: "WEATHER_API_KEY is required"', 'Error: "WEATHER_API_KEY is required"'],
+  Ruby: [
+    'server.rb:3:in `fetch\': key not found: "WEATHER_API_KEY" (KeyError)',
+    'server.rb:3:in `fetch\': key not found: "WEATHER_API_KEY" (KeyError)\n\tfrom server.rb:3:in `<main>\'',
+  ],
+  npm: [
+    'npm error 404 Not Found - GET https://registry.npmjs.org/no-such - Not found',
+    `npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/no-such - Not found
+npm error 404
+npm error 404  'no-such@*' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git folder.
+npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
+  ],
+  'npm 9': [
+    'npm ERR! could not determine executable to run',
+    'npm ERR! could not determine executable to run\n\nnpm ERR! A complete log of this run can be found in: x',
+  ],
+  uv: [
+    '╰─▶ Because no-such was not found in the package registry, your requirements are unsatisfiable.',
+    '  × No solution found when resolving tool dependencies:\n  ╰─▶ Because no-such was not found in the package registry, your requirements are unsatisfiable.',
+  ],
+  docker: [
+    'docker: Error response from daemon: pull access denied for x.',
+    "Unable to find image 'x:latest' locally\ndocker: Error response from daemon: pull access denied for x.\nSee 'docker run --help'.",
+  ],
+  'a shell': ['sh: 1: weather: not found', 'sh: 1: weather: not found'],
+  'a plain text': [
+    'Error: WEATHER_API_KEY is required',
+    'Error: WEATHER_API_KEY is required\nUsage: weather [options]\n  --help  show this',
+  ],
+}
+
+t.test('each runtime shows the setting that a program lacks', async t => {
+  for (const [what, [telling, output]] of Object.entries(FAILURES)) {
+    // Kept lines are never blank.
+    const lines = output.split('\n').filter(line => line.trim() !== '')
+    t.equal(errorLine(lines), telling, what)
+    t.match(
+      errorLines(lines, 5).join(' '),
+      telling.split(': ').at(-1)?.slice(-20) ?? '',
+      `${what}, among five`,
+    )
+    t.ok(lines.some(isTelling), what)
+    t.equal(withErrorLine('exited with code 1', lines), `exited with code 1; it last wrote: ${telling}`)
+  }
+})
 
 t.test('the error of a program is told, and not the stack below it', async t => {
   for (const [what, [telling, stack]] of Object.entries(STACKS)) {

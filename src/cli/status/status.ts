@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { VariableStatus } from '../../control/environment/environment.js'
 import { cause } from '../../diagnostics/explain.js'
-import { errorLine } from '../../kernel/error-lines.js'
+import { withErrorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import { configTarget } from '../shared/configuration.js'
@@ -275,10 +275,8 @@ const rowOf = (server: ServerStatus): string[] => [
 
 const lastErrorOf = ({ lastError, state, stderr, why }: ServerStatus): string => {
   if (state === 'waiting' || lastError === undefined) return why ?? ''
-  const line = errorLine(stderr ?? [])
-  const output = line === undefined ? '' : `; it last wrote: ${line}`
   const { agoMs, doctor, message } = lastError
-  return `${spanText(agoMs)} ago: ${numbered(message, doctor)}${output}`
+  return `${spanText(agoMs)} ago: ${numbered(withErrorLine(message, stderr), doctor)}`
 }
 
 /** Returns whether a list was truncated; absent in older versions. */

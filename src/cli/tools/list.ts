@@ -1,3 +1,4 @@
+import { withErrorLine } from '../../kernel/error-lines.js'
 import { Fault } from '../../kernel/faults.js'
 import { arrayText, type JsonText, memberOf, objectText, stringOf, textOf } from '../../kernel/json/text.js'
 import { mask } from '../../kernel/secrets/mask.js'
@@ -73,8 +74,13 @@ const readAll = async ({ client }: ProxySession): Promise<Found> => {
 const stateOf = ({ state }: ServerStatus): string =>
   isWell({ state }) || state.startsWith('needs-') || state === 'auth-unreachable' ? state : 'failed'
 
-const reasonOf = ({ state, why, doctor = 'D031' }: ServerStatus): string | undefined =>
-  isWell({ state }) ? undefined : numbered(why ?? 'no answer in time', doctor)
+const reasonOf = ({
+  state,
+  why = 'no answer in time',
+  doctor = 'D031',
+  stderr,
+}: ServerStatus): string | undefined =>
+  isWell({ state }) ? undefined : numbered(withErrorLine(why, stderr), doctor)
 
 const documentText = (servers: readonly ServerStatus[], found: Found): JsonText =>
   objectText([

@@ -1,5 +1,6 @@
 import type { Problem } from '../../config/types.js'
 import { type Cause, cause, type Explained, explain } from '../../diagnostics/explain.js'
+import { withErrorLine } from '../../kernel/error-lines.js'
 import { DEGRADED } from '../../kernel/limit-counters.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
@@ -82,7 +83,7 @@ const aboutServer = (server: string) => ({ about: server, server, view: 'servers
 const PRESENT: ReadonlySet<string> = new Set(['ready', 'draining', 'idle'])
 
 const serverTroubles = (status: ServerStatus): readonly Trouble[] => {
-  const { name, state, why, lastError, cause: found } = status
+  const { name, state, why, lastError, cause: found, stderr } = status
   const remarks = status.remarks.map(
     (remark): Trouble => ({
       ...aboutServer(name),
@@ -96,7 +97,7 @@ const serverTroubles = (status: ServerStatus): readonly Trouble[] => {
   const kind = found.code === 'D036' ? state : texts.kind
   const absence: Trouble = {
     ...{ ...aboutServer(name), ...texts, level: 'bad', kind },
-    words: why ?? lastError?.message ?? texts.words,
+    words: withErrorLine(why ?? lastError?.message ?? texts.words, stderr),
   }
   return [absence, ...remarks.filter(remark => remark.kind !== kind)]
 }

@@ -1,4 +1,4 @@
-import { errorLines } from '../../kernel/error-lines.js'
+import { errorLines, withErrorLine } from '../../kernel/error-lines.js'
 import type { ConfigFacts, DaemonFacts, Facts, Probe, ProgramFacts } from '../facts.js'
 import { type CheckCode, type Finding, finding, findingOf } from '../finding.js'
 
@@ -145,8 +145,8 @@ export const lookAtLogins = (probes: readonly Probe[], config: ConfigFacts): rea
 export const lookAtGivenUp = ({ status }: DaemonFacts): readonly Finding[] =>
   (status?.servers ?? [])
     .filter(({ state }) => state === 'failed')
-    .map(({ name: server, failures: count, why, retryMs = 0 }) => {
+    .map(({ name: server, failures: count, why, retryMs = 0, stderr }) => {
       const again = `tried again in ${Math.ceil(retryMs / 1000)} s`
-      const reason = why === undefined ? again : `${why}; ${again}`
+      const reason = why === undefined ? again : `${withErrorLine(why, stderr)}; ${again}`
       return finding('D039', { server, count, why: reason }, { subject: server })
     })

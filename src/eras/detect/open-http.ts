@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
@@ -5,9 +6,10 @@ import { textOf } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Downlink } from '../../model/links.js'
 import { collect, fetchReply, type RemoteReply, readStream } from '../../rpc/http/fetch-reply.js'
+import { readRefusal, reasonIn, refusalOf } from '../../rpc/http/refusal.js'
 import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
 import { type Classified, classify } from '../../wire/classify.js'
-import { mediaTypeOf } from '../../wire/http/headers.js'
+import { isJsonType, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpClient, OutboundRequest } from '../../wire/http.js'
 import { encodeRequest, idKey } from '../../wire/jsonrpc.js'
 import { openLegacySse, resumeLegacyUrl, tryLegacyUrl } from '../legacy/server-side/open.js'
@@ -180,8 +182,10 @@ const probeOnce = async (
   if (signal.aborted) stop.abort()
   const ask = async (): Promise<HttpProbe> => {
     const reply = await fetchReply(http, request, stop.signal)
+    const { status } = reply
+    if (status >= 400) return await refusedProbe(reply, bounds, clock)
     const body = await bodyOf(reply, id, () => stop.abort(), bounds)
-    return { got: 'reply', status: reply.status, body, location: locationOf(reply, url) }
+    return { got: 'reply', status, body, location: locationOf(reply, url) }
   }
   try {
     const probe = await within(ask(), { clock, ms: Math.min(probeMs, timeoutMs), signal })
@@ -197,6 +201,19 @@ const locationOf = ({ headers }: RemoteReply, url: string): URL | undefined => {
   return location !== undefined && URL.canParse(location, url) ? new URL(location, url) : undefined
 }
 
+/** Reads an HTTP error, which may hold a JSON-RPC error or another reason. */
+const refusedProbe = async (
+  reply: RemoteReply,
+  bounds: LimitCounters,
+  clock: Pick<Clock, 'after'>,
+): Promise<HttpProbe> => {
+  const { status } = reply
+  if (!isJsonType(mediaTypeOf(reply.headers['content-type'])))
+    return { got: 'reply', status, body: undefined, reason: reasonIn(await readRefusal(reply, clock)) }
+  const body = await collect(reply, bounds)
+  return { got: 'reply', status, body: classify(body), reason: reasonIn(refusalOf(reply, body)) }
+}
+
 /** Reads the answer from a body; `stop` ends a stream that continues after it. */
 const bodyOf = async (
   reply: RemoteReply,
@@ -204,15 +221,11 @@ const bodyOf = async (
   stop: () => void,
   bounds: LimitCounters,
 ): Promise<Classified | undefined> => {
-  switch (mediaTypeOf(reply.headers['content-type'])) {
-    case 'application/json':
-      return classify(await collect(reply, bounds))
-    case 'text/event-stream':
-      return await answerIn(reply, id, stop, bounds)
-    default:
-      reply.discard()
-      return undefined
-  }
+  const type = mediaTypeOf(reply.headers['content-type'])
+  if (isJsonType(type)) return classify(await collect(reply, bounds))
+  if (type === 'text/event-stream') return await answerIn(reply, id, stop, bounds)
+  reply.discard()
+  return undefined
 }
 
 const answerIn = async (

@@ -67,7 +67,7 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
         `The server supports none of our protocol versions, only ${listed(verdict.versions)}`,
       )
     case 'auth':
-      throw statusFault(verdict.status)
+      throw statusFault(verdict.status, verdict.reason)
     case 'unreachable': {
       const { status, why } = verdict
       const message = `The server did not reveal its protocol version: ${why}`

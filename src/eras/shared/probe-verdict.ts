@@ -21,6 +21,8 @@ export type HttpProbe =
       readonly status: number
       /** The first message of the body; undefined if it holds none, such as HTML. */
       readonly body: Classified | undefined
+      /** The reason in the body of an error. */
+      readonly reason?: string | undefined
       /** `Location`, resolved against the URL of the probe; undefined if missing or invalid. */
       readonly location?: URL | undefined
     }
@@ -48,7 +50,7 @@ export type ProbeVerdict =
   | { readonly is: 'incompatible'; readonly versions: readonly string[] }
   | { readonly is: 'follow'; readonly url: URL }
   /** Undecided: get authorized, then probe again. */
-  | { readonly is: 'auth'; readonly status: number }
+  | { readonly is: 'auth'; readonly status: number; readonly reason?: string | undefined }
   /** Undecided, and must not be cached: probe again after a while. */
   | { readonly is: 'unreachable'; readonly why: string; readonly status?: number }
 
@@ -83,9 +85,10 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
  */
 export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
   if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
-  const { status, body, location } = probe
-  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP status ${status}`, status }
-  if (AUTH.has(status)) return { is: 'auth', status }
+  const { status, body, location, reason } = probe
+  const said = reason === undefined ? '' : `: ${reason}`
+  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP status ${status}${said}`, status }
+  if (AUTH.has(status)) return { is: 'auth', status, reason }
   if (TRANSIENT.has(status)) return undecided
   if (isClass(status, 3)) return verdictOfRedirect(status, location, rules)
   if (status === 400) return verdictOfBadRequest(body, rules)

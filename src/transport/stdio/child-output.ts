@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import { isTelling } from '../../kernel/error-lines.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { KeyLines, MASK, mask, sanitizeLine } from '../../kernel/secrets/mask.js'
@@ -97,13 +98,26 @@ export const lastLines = (lines: readonly string[]): string[] => {
     if (bytes > REPORTED.bytes) break
     reported.unshift(short)
   }
-  return reported
+  const error = lines.findLast(isTelling)
+  if (error === undefined || lines.slice(-reported.length).some(isTelling)) return reported
+  return [cutText(error, REPORTED.lineBytes), ...reported.slice(1)]
 }
 
 /** A raw line; formatted on demand, because most lines are never shown. */
 interface Line {
   readonly bytes: Buffer
   readonly isInKey: boolean
+  /** Undefined until the line is the oldest. */
+  isTelling?: boolean
+}
+
+/** Kept lines that name an error, however many follow: a stack may be longer than the lines kept. */
+const TELLING_MAX = 4
+const TELLING_BYTES = 512
+
+const isTellingLine = (line: Line): boolean => {
+  line.isTelling ??= !line.isInKey && isTelling(line.bytes.toString('utf8', 0, TELLING_BYTES))
+  return line.isTelling
 }
 
 const readable = ({ bytes, isInKey }: Line): string => {
@@ -183,7 +197,12 @@ export class StderrLines {
     this.#kept.push(line)
     this.#keptBytes += line.bytes.length
     while (this.#kept.length > STDERR_LIMITS.keptLines || this.#keptBytes > STDERR_LIMITS.keptBytes) {
-      this.#keptBytes -= this.#kept.shift()?.bytes.length ?? 0
+      const least = this.#kept.findIndex((each, index) => !isTellingLine(each) || index === TELLING_MAX)
+      // Of too many lines about errors, the first is the least likely cause of an exit.
+      const line = this.#kept[least]
+      const isError = line === undefined || isTellingLine(line)
+      const [dropped] = this.#kept.splice(isError ? 0 : least, 1)
+      this.#keptBytes -= dropped?.bytes.length ?? 0
     }
   }
 

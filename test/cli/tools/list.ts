@@ -1,6 +1,8 @@
+import { createServer } from 'node:http'
 import t from 'tap'
 import { tableText } from '../../../src/cli/shared/output/table.js'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
+import { listenFor } from '../../support/server/plain-http-server.js'
 
 t.test('list shows the tools clients see, and the reason for each missing server', async t => {
   const file = configFile(t, { one: tiny(), two: tiny('--die') })
@@ -15,6 +17,37 @@ t.test('list shows the tools clients see, and the reason for each missing server
   t.match(out, /^Resources \(1\)\nURI +NAME\none\+memo:\/\/one +One\n/m)
   t.notMatch(out, 'Resource templates', 'what there is none of is not mentioned')
   t.notMatch(out, '\u001b', 'a pipe gets no colours')
+})
+
+t.test('list and call show the reason that a server gave', async t => {
+  const remote = (status: number, body: string): Promise<string> =>
+    listenFor(
+      t,
+      createServer((request, response) => {
+        request.resume()
+        response.writeHead(status, { 'content-type': 'text/plain' }).end(body)
+      }),
+    )
+  const node = "throw new Error('WEATHER_API_KEY environment variable is required')"
+  const file = configFile(t, {
+    node: { command: process.execPath, args: ['-e', node] },
+    shell: { command: 'sh', args: ['-c', 'echo "Error: PORT is required" >&2; echo bye >&2; exit 1'] },
+    full: { url: await remote(403, 'all seats are taken') },
+    down: { url: await remote(503, 'back at noon') },
+    odd: { type: 'sse', url: await remote(422, 'no region') },
+  })
+  const { out } = await runHere(t, 'list', '--config', file)
+  const reasons = {
+    node: /WEATHER_API_KEY environment variable is required/,
+    shell: /Error: PORT is required/,
+    full: /HTTP status 403\): all seats are taken/,
+    down: /HTTP status 503: back at noon/,
+    odd: /HTTP status 422: no region/,
+  }
+  for (const [name, reason] of Object.entries(reasons)) {
+    t.match(out, new RegExp(`^${name} .*${reason.source}$`, 'm'))
+    t.match((await runHere(t, 'call', `${name}__x`, '--config', file)).err, reason)
+  }
 })
 
 t.test('list --json is one document that holds items as they came', async t => {

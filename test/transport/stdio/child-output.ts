@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Clock } from '../../../src/kernel/async/clock.js'
-
+import { errorLine } from '../../../src/kernel/error-lines.js'
 import { addSecrets } from '../../../src/kernel/secrets/mask.js'
-import { StderrLines } from '../../../src/transport/stdio/child-output.js'
+import { lastLines, StderrLines } from '../../../src/transport/stdio/child-output.js'
 import { boundsOf } from '../../support/values.js'
 import { recordedLog } from '../../support/wire/channel-pair.js'
 
@@ -109,6 +109,35 @@ t.test('the last lines are kept, bounded by number and by size', async t => {
   for (let i = 0; i < 20; i += 1) stderr.push(Buffer.from(`${'z'.repeat(8000)}\n`))
   t.equal(stderr.last().length, 8)
   t.ok(stderr.last().join('').length <= 64 * 1024)
+})
+
+t.test('a line that names an error is kept, however long the stack after it', t => {
+  const { stderr } = subject()
+  const write = (text: string) => stderr.push(Buffer.from(`${text}\n`))
+  const frames = (name: string) => {
+    for (let n = 0; n < 60; n++) write(`\tat com.example.${name}.step(Step.java:${n})`)
+  }
+  for (const number of [1, 2, 3]) {
+    write(`Exception in thread "main" java.lang.IllegalStateException: ${number} is missing`)
+    frames(`A${number}`)
+  }
+  t.equal(stderr.last().length, 20)
+  t.equal(
+    errorLine(stderr.last()),
+    'Exception in thread "main" java.lang.IllegalStateException: 3 is missing',
+  )
+  t.equal(errorLine(lastLines(stderr.last())), errorLine(stderr.last()), 'also in an error report')
+  for (let n = 0; n < 9; n++) write(`Error: ${n} is missing`)
+  frames('B')
+  const errors = stderr.last().filter(line => line.startsWith('Error'))
+  t.same(
+    errors,
+    [5, 6, 7, 8].map(n => `Error: ${n} is missing`),
+  )
+  t.equal(stderr.last().length, 20)
+  const long = ['Error: no key', ...Array.from({ length: 9 }, (_, n) => `    at f (${'x'.repeat(900)}:${n})`)]
+  t.equal(errorLine(lastLines(long)), 'Error: no key')
+  t.end()
 })
 
 t.test('how many lines are logged in a second can be set', async t => {
