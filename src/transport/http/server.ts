@@ -37,6 +37,8 @@ export interface HttpPort {
 }
 
 const DRAIN_MS = 2000
+/** Silence of a connection after which the system checks that the other machine is still there. */
+const PROBE_AFTER_MS = 60_000
 const DRAIN_POLL_MS = 50
 
 /** Parser errors with a limit and status of their own. */
@@ -104,6 +106,9 @@ function createNodeServer(
     // With Node's default of 30 s a slow head could exceed its limit three times over.
     connectionsCheckingInterval: Math.max(50, Math.min(headersTime, 1000)),
     noDelay: true,
+    // Otherwise a client whose machine is gone would wait for its call for ever.
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
     IncomingMessage: IncomingRequest,
   }
   const server: Server<typeof IncomingRequest> =

@@ -54,6 +54,9 @@ export const runBatch = (
   const repliesTo = (id: JsonText | undefined): ReplyStream => ({
     canAsk: replies.canAsk,
     arrival: replies.arrival,
+    get goneMs() {
+      return replies.goneMs
+    },
     send: (frame, mayDrop) => replies.send(frame, mayDrop),
     end(frame) {
       if (frame !== undefined && answers !== undefined) answers.add(whole(frame), id)

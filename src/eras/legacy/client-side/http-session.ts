@@ -57,6 +57,9 @@ export const CLIENT_AWAY_MS = 5 * 60_000
 /** The same for a client without requests since it initialized. */
 const UNUSED_MS = 10_000
 
+/** A call continues for this time after its client lost the connection, so that the client can resume. */
+const UNREAD_CALL_MS = 10 * 60_000
+
 const NO_HEADERS = {}
 const JSON_HEADERS = { 'content-type': 'application/json' }
 const NONE: readonly never[] = []
@@ -285,8 +288,12 @@ export class HttpSession implements Outlet, StreamOwner {
     if (!mayListen(this.#listening)) this.#standalone?.release()
   }
 
-  /** Drops expired events, undelivered server requests, and the stream of an expired credential. */
+  /**
+   * Drops expired events, undelivered server requests, calls without a client, and the stream of an expired
+   * credential.
+   */
   expire(): void {
+    this.uplink.cancelUnread(this.clock.nowMs() - UNREAD_CALL_MS)
     this.releaseUnless(caller => !hasEnded(caller))
     this.replay.expire()
     const sinceMs = this.clock.nowMs() - QUESTION_WAIT_MS

@@ -66,11 +66,18 @@ export class EventStream implements LiveStream {
   #out: HttpStream | undefined
   #live: ListLink<LiveStream> | undefined
   #isEnded = false
+  /** The time since which no response is attached. */
+  #detachedMs: number
 
   /** `requestId` is the id of the answered request; empty for several. */
   constructor(owner: StreamOwner, requestId?: JsonText) {
     this.#owner = owner
+    this.#detachedMs = owner.clock.nowMs()
     this.number = owner.replay.open(requestId)
+  }
+
+  get goneMs(): number | undefined {
+    return this.#out === undefined ? this.#detachedMs : undefined
   }
 
   get isAttached(): boolean {
@@ -141,6 +148,7 @@ export class EventStream implements LiveStream {
 
   #detach(): void {
     this.#out = undefined
+    this.#detachedMs = this.#owner.clock.nowMs()
     if (this.#live !== undefined) this.#owner.live.remove(this.#live)
     this.#live = undefined
   }
@@ -160,7 +168,7 @@ export class PostStream implements ReplyStream, LiveStream {
   #events: EventStream | undefined
   /** Set while it is likely to become a stream. */
   #expecting: Timer | undefined
-  #isGone = false
+  #goneMs: number | undefined
   #isOver = false
 
   constructor(responder: HttpResponder, owner: StreamOwner, takes: 'streams' | 'json') {
@@ -169,7 +177,7 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#isJson = takes === 'json'
     this.#live = owner.live.add(this)
     responder.onGone(() => {
-      this.#isGone = true
+      this.#goneMs = owner.clock.nowMs()
       this.#expectNoMore()
       owner.live.remove(this.#live)
     })
@@ -203,13 +211,17 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#owner.live.remove(this.#live)
     const events = new EventStream(this.#owner, this.requestId)
     this.#events = events
-    if (!this.#isGone) events.attach(this.#responder, this.#owner.eventHeaders, true)
+    if (this.#goneMs === undefined) events.attach(this.#responder, this.#owner.eventHeaders, true)
     this.#owner.streamBegan(events)
     return events
   }
 
   get canAsk(): boolean {
     return !this.#isJson
+  }
+
+  get goneMs(): number | undefined {
+    return this.#events === undefined ? this.#goneMs : this.#events.goneMs
   }
 
   send(frame: OutgoingMessage, mayDrop?: boolean): void {
@@ -233,7 +245,7 @@ export class PostStream implements ReplyStream, LiveStream {
       // A copy: the replay buffer must not retain the whole message of the result.
       if (frame !== undefined) this.#events.send(whole(frame))
       this.#events.end()
-    } else if (this.#isGone) {
+    } else if (this.#goneMs !== undefined) {
       return
     } else if (frame !== undefined) {
       const full = overloadResponse(why)

@@ -205,6 +205,15 @@ export class LegacyUplink implements Client {
     if (wasKnown) this.#options.handler.left(this)
   }
 
+  /** Cancels calls whose client has been without a connection for their answers since `ms` or earlier. */
+  cancelUnread(ms: number): void {
+    if (this.#calls.size === 0) return
+    for (const call of this.#calls.values()) {
+      const { goneMs } = call.replies
+      if (goneMs !== undefined && goneMs <= ms) call.cancel('its client is gone')
+    }
+  }
+
   /** Reports that the client has been away for a while. */
   reportIdle(): void {
     if (this.#state === 'open') this.#options.handler.idle(this)

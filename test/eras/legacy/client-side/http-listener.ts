@@ -1039,3 +1039,50 @@ t.test('an answer that cannot wait for the rest of its batch is an error in its 
   ])
   t.equal(bounds.unread.bytes, 0)
 })
+
+t.test('a call ends ten minutes after its client lost the connection and did not resume', async t => {
+  const { open, clock, handler, host } = start()
+  const { post, client } = await open('2025-11-25')
+  const streamed = post(call(1, 'p'))
+  handler.last.progress(progressOf({ progress: 1 }))
+  const json = post(call(2), { accept: 'application/json' })
+  const kept = post(call(3))
+  for (const responder of [streamed, json]) responder.goAway()
+  clock.advance(10 * 60_000 - 2000)
+  t.same(handler.cancels, [])
+  clock.advance(3000)
+  t.same(handler.cancels, ['tools/call its client is gone', 'tools/call its client is gone'])
+  clock.advance(50 * 60_000)
+  t.equal(client.openCalls, 1, 'a client that waits has no limit')
+  handler.last.end(EMPTY)
+  t.match(kept.messages.at(-1), { id: 3, result: {} })
+  t.equal(host.sessions, 1)
+})
+
+t.test('a call continues while its client resumes in time', async t => {
+  const { open, clock, handler } = start()
+  const { post, get } = await open('2025-11-25')
+  let stream = post(call(1, 'p'))
+  handler.last.progress(progressOf({ progress: 1 }))
+  for (let n = 0; n < 4; n += 1) {
+    const last = stream.allEvents.at(-1)?.id ?? ''
+    stream.goAway()
+    // Events are kept for five minutes.
+    clock.advance(4 * 60_000)
+    stream = get({ 'last-event-id': last })
+    t.equal(stream.status, 200)
+    handler.last.progress(progressOf({ progress: n + 2 }))
+  }
+  clock.advance(30 * 60_000)
+  t.same(handler.cancels, [])
+  handler.last.end(EMPTY)
+  t.match(stream.messages.at(-1), { id: 1, result: {} })
+})
+
+t.test('the calls of a batch end ten minutes after its client is gone', async t => {
+  const { open, clock, handler } = start()
+  const { post } = await open('2025-03-26')
+  post([call(1), call(2)].map(item => ({ jsonrpc: '2.0', ...item }))).goAway()
+  clock.advance(10 * 60_000 + 2000)
+  t.equal(handler.cancels.length, 2)
+})
