@@ -5,6 +5,7 @@ import { SMALL_FILE_BYTES } from '../config/file/small-file.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
 import { isSwitchedOff, OFF_IF_FALSE } from '../config/schema/keys.js'
+import type { Environment } from '../config/types.js'
 import { isObject } from '../kernel/object.js'
 import type { ClientMachine } from './clients/machine.js'
 import type { FileChange } from './edit/change.js'
@@ -34,6 +35,8 @@ export interface OwnFile {
   /** Addresses where a proxy of this file listens. */
   readonly urls: readonly string[]
   readonly home: string
+  /** The environment, whose variables precede `variables`. */
+  readonly env: Environment
   /** Default working folder of its programs. */
   readonly programFolder: string
 }
@@ -63,6 +66,7 @@ export const openOwnFile = async (
     variables: parseEnvFile(revisedTextOf(secrets)),
     urls: urlsOf(isObject(root['listen']) ? root['listen'] : {}),
     home,
+    env,
     programFolder: programFolder(dirname(resolve(path)), env),
   }
 }

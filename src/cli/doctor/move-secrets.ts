@@ -10,9 +10,9 @@ import { setupFiles, setupMachine } from '../shared/setup-files.js'
 export const planSecrets = async (file: string) => {
   const { files } = await setupFiles()
   const own = await openOwnFile(files, file, setupMachine())
-  const names = new SecretNames(own.variables)
+  const names = new SecretNames(own.variables, own.env)
   const changes = [...own.servers].flatMap(([server, entry]) => {
-    const take = (name: string, value: string): string => `\${${names.put(server, name, value)}}`
+    const take = (name: string, value: string): string => `\${${names.put(server, name, value, entry)}}`
     return changesOf(server, entry, replaceSecrets(entry, take))
   })
   const variablesIn = (value: unknown): string => (JSON.stringify(value).match(/\$\{\w+\}/g) ?? []).join(', ')

@@ -120,9 +120,9 @@ const written = async (
   for (let attempt = 1; ; attempt += 1) {
     const { own, files } = await openOwn(args.config)
     refuseKnown(own, name)
-    const names = new SecretNames(own.variables)
-    for (const [variable, value] of given) names.put(name, variable, value)
-    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value)}}`
+    const names = new SecretNames(own.variables, own.env)
+    for (const [variable, value] of given) names.keep(variable, value)
+    const take = (variable: string, value: string): string => `\${${names.put(name, variable, value, entry)}}`
     const value = args.secrets === 'keep' ? entry : replaceSecrets(entry, take, () => true)
     try {
       await writeOwnFile(files, own, [{ at: [], name, value }], names.added)

@@ -70,8 +70,10 @@ export const takenBefore = async (
   installs: readonly OwnedInstall[],
   { ownFile, own }: Pick<Context, 'ownFile' | 'own'>,
 ): Promise<(owned: OwnedInstall) => readonly Taken[]> => {
-  const [{ planImport }, { QUIET_SOURCES }] = await Promise.all([
+  const [{ planImport }, { dialectOf }, { formatOf }, { QUIET_SOURCES }] = await Promise.all([
     import('../../setup/import/plan.js'),
+    import('../../setup/import/sources.js'),
+    import('../../setup/clients/formats.js'),
     import('./finding.js'),
   ])
   const found = new Map<OwnedInstall, readonly Taken[]>()
@@ -80,7 +82,7 @@ export const takenBefore = async (
     const entries = install.removed.flatMap(({ name, value }) =>
       typeof value === 'object' && value !== null && !Array.isArray(value) ? [{ name, entry: value }] : [],
     )
-    const dialect = { timeoutUnit: 'ms', hasShellVariables: false } as const
+    const dialect = dialectOf(formatOf(client))
     const source = { id: client, label: client, file: install.path, found: entries, dialect }
     const { servers } = await planImport(ownFile, [source as never], {
       ...QUIET_SOURCES,

@@ -63,14 +63,12 @@ const candidatesOf = (
   sources: readonly Source[],
   { servers: ours }: OwnFile,
 ): readonly (Candidate & { readonly file: string; readonly id: string })[] => {
-  const entries = sources.flatMap(({ id, found }) => found.map(({ entry }) => ({ id, entry })))
-  return servers.flatMap(({ name, file, state, as, entry, obstacles }, at) => {
+  const ids = sources.flatMap(({ id, found }) => found.map(() => id))
+  return servers.flatMap(({ name, file, state, as, entry, obstacles, isOff }, at) => {
     if (state === 'own') return []
-    const { id = '', entry: { disabled, enabled } = {} } = entries[at] ?? {}
-    const isOff = disabled === true || enabled === false
     const isOffHere = (entry ?? ours.get(as ?? ''))?.['disabled'] === true
     const off = isOff ? ['it is disabled'] : isOffHere ? ['it is disabled behind the proxy'] : []
     const [why] = as === undefined ? ['it is unnamed or was left out'] : [...obstacles, ...off]
-    return [{ id, name, file, as, isNew: entry !== undefined, why }]
+    return [{ id: ids[at] ?? '', name, file, as, isNew: entry !== undefined, why }]
   })
 }

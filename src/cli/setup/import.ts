@@ -121,7 +121,7 @@ const readSources = async (args: Args): Promise<Sources> => {
     if (/^[a-z-]+$/.test(word) && word !== '-') await checkIsFile(word)
   }
   const read = others.map(word =>
-    word === '-' ? text(process.stdin).then(readPasted) : readGiven(disk, word),
+    word === '-' ? text(process.stdin).then(readPasted) : readGiven(disk, word, setupMachine()),
   )
   const fromFiles = await Promise.all(read)
   if (given.length > 0 && named.length === 0 && args.all !== true)
@@ -180,6 +180,7 @@ const show = (args: Args, own: OwnFile, { servers, secrets }: Plan): void => {
   if (args.json === true) {
     const listed = servers.map(({ entry, ...server }) => ({
       ...server,
+      isOff: undefined,
       disabled: entry?.['disabled'] === true,
     }))
     const written = { file: own.secrets.path, names: [...secrets.keys()] }

@@ -203,15 +203,20 @@ const writeServers = async ({ own }: Findings, plan: Plan, { wrote }: Interrupts
     import('../../setup/own-file.js'),
   ])
   const changes = newIn(plan).map(({ as, entry }) => ({ at: [], name: as, value: entry }))
+  printNotes(plan)
   if (changes.length > 0) await writeOwnFile(files, own, changes, plan.secrets)
   else await writeEmptyFile(files, own)
   if (plan.secrets.size > 0) wrote(own.secrets.path)
   const { bytes, path } = own.file.state
   if (changes.length > 0 || bytes === undefined) wrote(path)
+  printToStderr(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
+}
+
+/** Prints the settings of each server that do not move, before anything is written. */
+const printNotes = (plan: Plan): void => {
   for (const { as, notes } of newIn(plan))
     for (const note of new Set(notes))
       printToStderr(wrappedText(`  ${oneLineText(as)}: ${oneLineText(note)}`))
-  printToStderr(wrappedText(`${mark(true)} ${initOutcomeOf(own, changes.length)}`))
 }
 
 /** Starts all servers of our file once. If the user signs in, starts the servers that required it again. */
@@ -316,6 +321,7 @@ const rehearse = async (args: Args, found: Findings, plan: Plan): Promise<number
   const able = await editable(await clientsFor(args, context), context)
   const wish = wishOf(args, found, plan, () => undefined)
   const work = await planClients(await placesOf(able, context), context, wish)
+  printNotes(plan)
   for (const each of work) for (const line of stayLines(each)) printToStderr(line)
   if (args.json === true) print(initDocumentOf({ found, plan, started: [], work }))
   else for (const line of changeLines({ found, plan, work })) print(line)

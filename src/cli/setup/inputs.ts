@@ -12,7 +12,7 @@ export const inputTexts = async (sources: readonly Source[]): Promise<ReadonlyMa
   const [{ files }, { readValue }, { variableName }] = await Promise.all([
     setupFiles(),
     import('../../setup/files/edit-file.js'),
-    import('../../setup/import/normalise.js'),
+    import('../../setup/import/escapes.js'),
   ])
   const texts = new Map<string, string>()
   for (const { id, file } of sources) {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { isObject } from '../../kernel/object.js'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../../setup/clients/clients.js'
+import { formatOf } from '../../setup/clients/formats.js'
 import { type ClientMachine, foldersOf } from '../../setup/clients/machine.js'
 import { restrictionsOf } from '../../setup/clients/tool-rules.js'
 import { type Found, projectsIn, serversAt, serversIn } from '../../setup/edit/containers.js'
@@ -10,7 +11,7 @@ import { openFile } from '../../setup/files/edit-file.js'
 import { inFolder, type StartFolder } from '../../setup/import/folder.js'
 import { identityOf, isOwn, type OwnMarks } from '../../setup/import/identity.js'
 import { normalise } from '../../setup/import/normalise.js'
-import { firstThere, ofProject, sourceStartOf } from '../../setup/import/sources.js'
+import { dialectOf, firstThere, ofProject, sourceStartOf } from '../../setup/import/sources.js'
 import type { Journals, OwnedInstall } from '../../setup/install/journal.js'
 import { whyFrail } from '../../setup/install/programs.js'
 import { SetupError } from '../../setup/setup-error.js'
@@ -104,8 +105,7 @@ const readFile = async (
   }
 }
 
-const entryIn = ({ entry }: Found, { timeoutUnit, hasShellVariables = false }: ClientProgram) =>
-  normalise(entry, { timeoutUnit, hasShellVariables }).entry
+const entryIn = ({ entry }: Found, { id }: ClientProgram) => normalise(entry, dialectOf(formatOf(id))).entry
 
 const wordsOf = (args: unknown): readonly string[] =>
   Array.isArray(args) ? args.filter(each => typeof each === 'string') : []

@@ -1,6 +1,7 @@
 import { isObject } from '../../kernel/object.js'
 import type { ContainerMembers } from '../edit/containers.js'
-import { type ImportedEntry, variableName } from '../import/normalise.js'
+import { variableName } from '../import/escapes.js'
+import type { ImportedEntry } from '../import/normalise.js'
 
 /** A described server and its required variables. */
 export interface Described {

@@ -25,15 +25,12 @@ export interface ClientProgram {
   readonly user: (folders: Folders) => readonly string[]
   /** Project files, relative to the project folder. */
   readonly project?: readonly string[]
-  readonly timeoutUnit: 's' | 'ms'
   /** True if it starts servers in the project folder; other clients use the home folder. */
   readonly startsInProject?: true
   /** True if it replaces `${workspaceFolder}` in arguments. */
   readonly passesWorkspace?: true
   /** True if only the client may create a missing file. */
   readonly createsItself?: true
-  /** True if `$NAME` and `%NAME%` are variables in its `env`. */
-  readonly hasShellVariables?: boolean
   readonly stdio: (launch: Launch) => Members
   /** Undefined if its file does not support URLs. */
   readonly http?: (url: string) => Members
@@ -53,7 +50,7 @@ const url = (address: string): Members => ({ url: address })
 const typedUrl = (address: string): Members => ({ type: 'http', url: address })
 
 /** Defaults of most clients. */
-const usual = { syntax: 'jsonc', at: ['mcpServers'], timeoutUnit: 'ms', stdio: plain, http: url } as const
+const usual = { syntax: 'jsonc', at: ['mcpServers'], stdio: plain, http: url } as const
 
 const vscode = (id: string, label: string, folder: string): ClientProgram => ({
   ...usual,
@@ -101,7 +98,6 @@ export const CLIENTS: readonly ClientProgram[] = [
     syntax: 'jsonc',
     at: ['mcpServers'],
     user: ({ application }) => [join(application, 'Claude', 'claude_desktop_config.json')],
-    timeoutUnit: 'ms',
     stdio: plain,
     reload: restart('Claude Desktop'),
   },
@@ -122,7 +118,6 @@ export const CLIENTS: readonly ClientProgram[] = [
     at: ['context_servers'],
     user: ({ config, isWindows }) => [join(config, isWindows ? 'Zed' : 'zed', 'settings.json')],
     project: ['.zed/settings.json'],
-    timeoutUnit: 's',
     stdio: launch => ({ ...plain(launch), enabled: true }),
     reload: restart('Zed'),
   },
@@ -133,7 +128,6 @@ export const CLIENTS: readonly ClientProgram[] = [
     startsInProject: true,
     user: ({ home }) => [join(home, '.gemini', 'settings.json')],
     project: ['.gemini/settings.json'],
-    hasShellVariables: true,
     http: typedUrl,
     reload: restart('Gemini CLI'),
   },
@@ -146,7 +140,6 @@ export const CLIENTS: readonly ClientProgram[] = [
     at: ['mcp_servers'],
     user: ({ home, named }) => [join(named('CODEX_HOME') ?? join(home, '.codex'), 'config.toml')],
     project: ['.codex/config.toml'],
-    timeoutUnit: 's',
     stdio: launch => ({ ...plain(launch), startup_timeout_sec: 30 }),
     reload: restart('Codex'),
   },
@@ -159,7 +152,6 @@ export const CLIENTS: readonly ClientProgram[] = [
       join(home, '.cline', 'mcp.json'),
       join(home, 'Documents/Cline/MCP/cline_mcp_settings.json'),
     ],
-    timeoutUnit: 's',
     stdio: launch => ({ ...typed(launch), disabled: false }),
     http: address => ({ type: 'streamableHttp', url: address }),
     reload: 'open the MCP servers of Cline',
@@ -195,7 +187,6 @@ export const CLIENTS: readonly ClientProgram[] = [
     user: ({ config, isWindows }) => [
       join(config, isWindows ? 'Block/goose/config' : 'goose', 'config.yaml'),
     ],
-    timeoutUnit: 's',
     stdio: ({ command, args, env = {} }) => ({
       name: 'mcp-proxy',
       type: 'stdio',

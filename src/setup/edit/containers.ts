@@ -15,7 +15,7 @@ const KEYS = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 
 /** Returns whether files of clients may hold servers under this key. */
 export const isContainer = (name: string): boolean => KEYS.some(key => key === name)
 
-const REACH = ['command', 'cmd', 'url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'tcp', 'transport'] as const
+const REACH = 'command cmd url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp transport'.split(' ')
 
 const isServer = (value: unknown): value is ContainerMembers =>
   isObject(value) &&
@@ -38,7 +38,12 @@ const inContainer = (value: unknown): readonly Found[] => {
  */
 export const serversIn = (root: unknown): readonly Found[] => {
   if (!isObject(root)) return inContainer(root)
-  const known = [...KEYS.flatMap(key => serversAt(root, key)), ...packaged(root)]
+  const known = [
+    ...KEYS.flatMap(key => serversAt(root, key)),
+    // VS Code kept its servers in settings.json before.
+    ...serversAt(root['mcp'], 'servers'),
+    ...packaged(root),
+  ]
   if (known.length > 0) return known
   const bare = inContainer(root)
   return bare.length > 0 || !isServer(root) ? bare : [{ name: '', entry: root }]
@@ -49,16 +54,28 @@ export const serversAt = (root: unknown, key: string): readonly Found[] =>
   isObject(root) ? inContainer(root[key]).map(switched(root)) : []
 
 /** Gemini lists enabled or excluded servers separately from the servers. */
-const switched = ({ mcp }: ContainerMembers): ((found: Found) => Found) => {
+const switched = ({ mcp, ...root }: ContainerMembers): ((found: Found) => Found) => {
   const { allowed, excluded } = isObject(mcp) ? mcp : {}
+  const lists = [
+    ['mcp.excluded', excluded, true],
+    ['mcp.allowed', allowed, false],
+    // Before Gemini CLI 0.3.
+    ['excludeMCPServers', root['excludeMCPServers'], true],
+    ['allowMCPServers', root['allowMCPServers'], false],
+  ] as const
   return found => {
-    const isExcluded = Array.isArray(excluded) && excluded.includes(found.name)
-    const isLeft = Array.isArray(allowed) && !allowed.includes(found.name)
-    if (!isExcluded && !isLeft) return found
-    const note = `disabled, as "mcp.${isExcluded ? 'excluded' : 'allowed'}" says in its client`
-    return { ...found, entry: { ...found.entry, disabled: true }, note }
+    const [key] =
+      lists.find(([, names, isOff]) => Array.isArray(names) && names.includes(found.name) === isOff) ?? []
+    return key === undefined ? found : switchedOff(found, `disabled, as "${key}" says in its client`)
   }
 }
+
+/** Returns a server that its client does not start, with the reason. */
+export const switchedOff = (found: Found, note: string): Found => ({
+  ...found,
+  entry: { ...found.entry, disabled: true },
+  note,
+})
 
 /** A project's own servers in a user's file (Claude Code's "local" scope). */
 export interface ProjectServers {

@@ -29,3 +29,23 @@ export const commandWords = (line: string): readonly string[] => {
   if (count > 0) return [text.slice(0, ends[count - 1]), ...texts.slice(count)]
   return isPath(first, second) ? [line] : texts
 }
+
+/**
+ * Returns a command line from Windows for other systems, with notes for the user: `cmd /c npx …` and
+ * `npx.cmd …` mean `npx …`.
+ */
+export const withoutWindows = (
+  words: readonly string[],
+): { readonly words: readonly string[]; readonly notes: readonly string[] } => {
+  const [program = '', ...args] = words
+  const at = args.findIndex(arg => !/^\/[abd-z](?::\w+)?$/i.test(arg))
+  const rest = args.slice(at + 1)
+  const isCmd = /^(?:.*[/\\])?cmd(?:\.exe)?$/i.test(program) && /^\/c$/i.test(args[at] ?? '')
+  if (isCmd && rest.length > 0) {
+    const inner = withoutWindows(rest.length === 1 ? commandWords(rest[0] ?? '') : rest)
+    return { words: inner.words, notes: ['"cmd /c" is for Windows, and was left out', ...inner.notes] }
+  }
+  const [, runner] = /^([\w-]+)\.(?:cmd|bat|exe)$/i.exec(program) ?? []
+  if (runner === undefined) return { words, notes: [] }
+  return { words: [runner, ...args], notes: [`${program} is for Windows, and is now ${runner}`] }
+}

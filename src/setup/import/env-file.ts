@@ -3,9 +3,9 @@ import { readSmallFile } from '../../config/file/small-file.js'
 import { parseEnvFile } from '../../config/read/env-file.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
+import { literal } from './escapes.js'
 import { type StartFolder, WORKSPACE } from './folder.js'
 import type { Normalised } from './normalise.js'
-import { literal } from './secrets.js'
 
 /** Base folders for the path of an `envFile`. */
 interface Where {

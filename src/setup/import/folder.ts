@@ -1,5 +1,6 @@
 import { isAbsolute, join, posix } from 'node:path'
 import { isObject } from '../../kernel/object.js'
+import { literal } from './escapes.js'
 import { programOf } from './identity.js'
 import type { ImportedEntry } from './normalise.js'
 
@@ -66,8 +67,8 @@ const within = (folder: string, path: string): string =>
   folder === WORKSPACE ? posix.join(WORKSPACE, path) : join(folder, path)
 
 /** Variables for the project folder in clients that start programs there. */
-const PROJECT_NAMES = /\$\{(?:PWD|CLAUDE_PROJECT_DIR|workspaceFolder)\}/g
-const NAMES_WORKSPACE = /\$\{(?:workspaceFolder|workspaceFolderBasename|cwd)\}/
+const PROJECT_NAMES = /(?<!\$)\$\{(?:PWD|CLAUDE_PROJECT_DIR|workspaceFolder)\}/g
+const NAMES_WORKSPACE = /(?<!\$)\$\{(?:workspaceFolder|workspaceFolderBasename|cwd)\}/
 
 /**
  * Returns a program's entry with the folder in which its client would start it. `usual` is the folder of our
@@ -96,7 +97,7 @@ const folderFor = (entry: ImportedEntry, { path, otherwise }: StartFolder): stri
 
 /** Replaces variables for the project folder with the folder. */
 const inProject = (entry: ImportedEntry, folder: string): ImportedEntry => {
-  const put = (text: string): string => text.replace(PROJECT_NAMES, () => folder)
+  const put = (text: string): string => text.replace(PROJECT_NAMES, () => literal(folder))
   return JSON.parse(JSON.stringify(entry), (_key, value: unknown) =>
     typeof value === 'string' ? put(value) : value,
   ) as ImportedEntry

@@ -1,19 +1,33 @@
 import { sep } from 'node:path'
+import { isShellScript } from '../../config/read/shell-script.js'
 import { KEYS } from '../../config/schema/keys.generated.js'
+import { transportTypeOf } from '../../config/schema/transport-type.js'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
+import type { VariableForm } from '../clients/formats.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
-import { commandWords } from './command-line.js'
+import { commandWords, withoutWindows } from './command-line.js'
+import { argumentsIn, filled, pairsIn, textOf, textsOf } from './lists.js'
+import { timeLimitsIn } from './time-limits.js'
+import { type Input, type TextPlace, translated } from './variables.js'
 
 /** An entry of `mcpServers` in our own file. */
 export type ImportedEntry = Readonly<Record<string, Json>>
 
 /** Conventions of a program's file. */
 export interface Dialect {
-  readonly timeoutUnit: 's' | 'ms'
+  readonly timeoutUnit: 's' | 'ms' | 'unclear'
   /** True if `$NAME` and `%NAME%` are variables in its `env`. */
   readonly hasShellVariables: boolean
+  /** Variables that its client replaces; undefined if the client is unknown. */
+  readonly variables?: readonly VariableForm[] | undefined
+  /** True if its `"type": "http"` falls back to HTTP+SSE. */
+  readonly fallsBack?: boolean
+  /** True if it replaces variables of `envs` and `env_keys` in headers (Goose). */
+  readonly hasHeaderVariables?: boolean
+  /** Values that its client asks for, by id. */
+  readonly inputs?: ReadonlyMap<string, Input>
   /** Keeps variables as the client writes them, for display. */
   readonly keepsVariables?: boolean
 }
@@ -46,25 +60,17 @@ export const normalise = (source: ContainerMembers, dialect: Dialect): Normalise
   }
 }
 
-const KINDS: Readonly<Partial<Record<string, 'http' | 'sse' | 'ws'>>> = {
-  http: 'http',
-  'streamable-http': 'http',
-  streamableHttp: 'http',
-  streamable_http: 'http',
-  sse: 'sse',
-  ws: 'ws',
-  websocket: 'ws',
-}
-
 const REACH =
-  'command cmd args env envFile env_file environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl tcp'
+  'command cmd args env envFile env_file environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp'
 const READ = new Set(
   `${REACH} type transport transportType protocol headers http_headers env_http_headers requestOptions apiKey
-  bearer_token_env_var bearerTokenEnv disabled enabled tools includeTools enabled_tools excludeTools disabled_tools
+  bearer_token_env_var bearerTokenEnv disabled enabled isActive active isEnabled tools includeTools enabled_tools excludeTools disabled_tools
   disabledTools timeout requestTimeout request_timeout_ms tool_timeout_sec initTimeout connectionTimeout
   startup_timeout_sec startup_timeout_ms name serverName title description comment icon iconPath faviconUrl gallery
-  version metadata source settings dev required chatMenu serverInstructions customUserVars remoteConfigured
-  stderr startup sseReadTimeout alwaysLoad supports_parallel_tool_calls bundled display_name`.split(/\s+/),
+  version metadata source settings dev required chatMenu serverInstructions remoteConfigured stderr startup
+  alwaysLoad supports_parallel_tool_calls bundled display_name id provider providerUrl logoUrl reference watchPaths`.split(
+    /\s+/,
+  ),
 )
 
 const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
@@ -82,38 +88,29 @@ const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[
     'headersHelper is left out: write its headers into "headers"',
     'headersHelper runs only in the client',
   ],
+  [
+    'customUserVars',
+    'customUserVars is left out: write its values into "env" or "headers"',
+    'the client asks each user for its variables',
+  ],
 ]
-
-/** Variable syntaxes of other clients, and `$${`, which is an escaped `${`. */
-const VARIABLE =
-  /\$\$\{|\$\{\{\s*secrets\.(\w+)\s*\}\}|\$\{env:(\w+)((?::-[^}]*)?)\}|\$env:(\w+)|\$\{input:([^}]+)\}|\$\{(?:pathSeparator|\/)\}|\$\{cmd:[^}]*\}/g
-const SHELL_VARIABLE = /\$([A-Za-z_]\w*)|%([A-Za-z_]\w*)%/g
-
-/** Returns a valid name for `${…}`. */
-export const variableName = (text: string): string => {
-  const name = text
-    .toUpperCase()
-    .replace(/[^A-Z0-9]+/g, '_')
-    .replace(/^[_\d]+|_+$/g, '')
-  return name === '' ? 'SECRET' : name
-}
-
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined
 
 const mapOf = (value: unknown): ContainerMembers => (isObject(value) ? value : {})
 
-const textsOf = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.flatMap(each => textOf(each) ?? []) : []
+const ADDRESSES = ['url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'sseUrl', 'tcp']
+const NO_REACH = 'it has neither a command nor an address'
+const NO_INPUTS: ReadonlyMap<string, Input> = new Map()
+/** A shell replaces all other variables in a script. */
+const SCRIPT_FORMS: readonly VariableForm[] = ['env', 'input', 'editor', 'file', 'secrets', 'run']
 
-interface VariableParts {
-  readonly name: string | undefined
-  readonly fallback: string | undefined
-  /** Id of a value that the client asks for. */
-  readonly input: string | undefined
-}
+/** Returns a member unless its value is empty. */
+const ifAny = (key: string, value: Json & object): ImportedEntry =>
+  Object.keys(value).length === 0 ? {} : { [key]: value }
+
+/** Returns whether a client's entry is switched off, in any client's words. */
+const isOff = (source: ContainerMembers): boolean =>
+  /^(?:true|1)$/i.test(textOf(source['disabled']) ?? '') ||
+  ['enabled', 'isEnabled', 'isActive', 'active'].some(key => /^(?:false|0)$/i.test(textOf(source[key]) ?? ''))
 
 /** Reads one entry and collects notes. */
 class Reader {
@@ -132,71 +129,105 @@ class Reader {
 
   entry(): ImportedEntry {
     const source = this.#source
-    const isOff = source['disabled'] === true || source['enabled'] === false
     const own = KEYS.own.filter(key => !READ.has(key) && key !== 'timeouts' && key in source)
     this.#noteOthers()
+    const { timeouts, notes } = timeLimitsIn(source, this.#dialect.timeoutUnit)
+    this.notes.push(...notes)
     return {
       ...this.#reach(),
-      ...this.#timeouts(),
+      ...(timeouts === undefined ? {} : { timeouts }),
       ...this.#tools(),
       ...Object.fromEntries(own.map(key => [key, source[key] as Json])),
-      ...(isOff ? { disabled: true } : {}),
+      ...(isOff(source) ? { disabled: true } : {}),
     }
   }
 
+  /** A settings window writes all fields: an empty one is unused. With both filled, `type` decides. */
   #reach(): ImportedEntry {
-    const command = this.#source['command'] ?? this.#source['cmd']
-    if (command !== undefined) return this.#program(command)
-    return this.#address()
+    const source = this.#source
+    const command = source['command'] ?? source['cmd']
+    const isProgram = typeof command === 'object' ? command !== null : filled(command) !== undefined
+    const address = ADDRESSES.find(key => filled(source[key]) !== undefined)
+    const type = this.#type()
+    const isRemote = address !== undefined && (!isProgram || (type ?? 'stdio') !== 'stdio')
+    if (isProgram && address !== undefined) this.#leaveOut(isRemote ? 'command' : address)
+    if (isRemote) return this.#address(address, type)
+    if (isProgram) return this.#program(command)
+    this.isUnusable = true
+    this.notes.push(NO_REACH)
+    this.obstacles.push(NO_REACH)
+    return { command: '' }
+  }
+
+  /** Returns the transport; undefined without a known name. */
+  #type(): ReturnType<typeof transportTypeOf> {
+    const source = this.#source
+    const names = ['type', 'transport', 'transportType', 'protocol'].filter(
+      key => typeof source[key] === 'string' && source[key] !== '',
+    )
+    const known = names.map(key => transportTypeOf(String(source[key]))).find(type => type !== undefined)
+    const [first] = names
+    if (known === undefined && first !== undefined) this.#leaveOut(`${first} ${String(source[first])}`)
+    return known
+  }
+
+  #leaveOut(key: string): void {
+    this.notes.push(`left out: ${shown(key)}`)
   }
 
   #program(command: unknown): ImportedEntry {
     const source = isObject(command) ? { ...this.#source, ...command } : this.#source
     const first = isObject(command) ? command['path'] : command
+    const given = argumentsIn(source['args'])
+    if (given.isPartial) this.#leaveOut('args')
     const words = this.#withoutCmd([
-      ...(Array.isArray(first) ? textsOf(first) : this.#words(String(first), source)),
-      ...textsOf(source['args']),
+      ...(Array.isArray(first) ? textsOf(first) : this.#words(textOf(first) ?? '', given.values)),
+      ...given.values,
     ])
-    const [program = '', ...args] = words.map(word => this.#text(word))
     const env = this.#env(source)
+    const own = new Set(Object.keys(env))
+    const [program = '', ...args] = words.map((word, at) =>
+      this.#text(word, { own, isScript: isShellScript(words, at) }),
+    )
     this.#readEnvFile(source['envFile'] ?? source['env_file'])
-    const cwd = textOf(source['cwd'])
+    const cwd = filled(source['cwd'])
+    if (cwd === undefined && typeof (source['cwd'] ?? '') !== 'string') this.#leaveOut('cwd')
     return {
       command: program,
-      ...(args.length === 0 ? {} : { args }),
-      ...(Object.keys(env).length === 0 ? {} : { env }),
-      ...(cwd === undefined ? {} : { cwd: this.#text(cwd) }),
+      ...ifAny('args', args),
+      ...ifAny('env', env),
+      ...(cwd === undefined ? {} : { cwd: this.#text(cwd, { own }) }),
     }
   }
 
   /** Splits a command line given as the program, unless it is a path with spaces. */
-  #words(command: string, source: ContainerMembers): readonly string[] {
-    if (textsOf(source['args']).length > 0) return [command]
+  #words(command: string, args: readonly string[]): readonly string[] {
+    if (args.length > 0) return [command]
     const words = commandWords(command)
     if (words.length > 1) this.notes.push('its command was one text, and is now a program with arguments')
     return words
   }
 
-  /** `cmd /c npx …` in a file from Windows means `npx …` on other systems. */
   #withoutCmd(words: readonly string[]): readonly string[] {
-    const [program = '', ...args] = words
-    const at = args.findIndex(arg => !/^\/[abd-z](?::\w+)?$/i.test(arg))
-    const rest = args.slice(at + 1)
-    const isCmd = /^(?:.*[/\\])?cmd(?:\.exe)?$/i.test(program) && /^\/c$/i.test(args[at] ?? '')
-    if (sep === '\\' || !isCmd || rest.length === 0 || this.#dialect.keepsVariables === true) return words
-    this.notes.push('"cmd /c" is for Windows, and was left out')
-    return rest.length === 1 ? commandWords(rest[0] ?? '') : rest
+    if (sep === '\\' || this.#dialect.keepsVariables === true) return words
+    const { words: left, notes } = withoutWindows(words)
+    this.notes.push(...notes)
+    return left
   }
 
   #env(source: ContainerMembers): Readonly<Record<string, Json>> {
-    const given = { ...mapOf(source['env']), ...mapOf(source['environment']), ...mapOf(source['envs']) }
+    const given = ['env', 'environment', 'envs'].flatMap(key => {
+      const { values, isPartial } = pairsIn(source[key], /=/)
+      if (isPartial) this.#leaveOut(key)
+      return values
+    })
     const names = [source['env_vars'], source['env_keys']].flatMap(list =>
       Array.isArray(list) ? (list as unknown[]) : [],
     )
     const inherited = names.flatMap(each => textOf(isObject(each) ? each['name'] : each) ?? [])
     return Object.fromEntries([
       ...inherited.map((name): [string, Json] => [name, `\${${name}}`]),
-      ...Object.entries(given).map(([name, value]): [string, Json] => [name, this.#envValue(value)]),
+      ...given.map(([name, value]): [string, Json] => [name, this.#envValue(name, value)]),
     ])
   }
 
@@ -206,38 +237,35 @@ class Reader {
     else if (given !== undefined && path === undefined) this.obstacles.push('its envFile is not a path')
   }
 
-  #envValue(value: unknown): Json {
+  #envValue(name: string, value: unknown): Json {
     if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
-    const text = this.#text(textOf(value) ?? '')
-    if (!this.#dialect.hasShellVariables) return text
-    return text.replace(SHELL_VARIABLE, (_all, one?: string, other?: string) => `\${${one ?? other ?? ''}}`)
+    const text = textOf(value)
+    if (text === undefined) this.#leaveOut(name)
+    return this.#text(text ?? '', { hasShellVariables: this.#dialect.hasShellVariables })
   }
 
-  #address(): ImportedEntry {
-    const source = this.#source
-    const key = ['url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'tcp'].find(
-      name => textOf(source[name]) !== undefined,
-    )
-    const url = this.#text(textOf(source[key ?? '']) ?? '')
-    const type = [source['type'], source['transport'], source['transportType'], source['protocol']].find(
-      value => typeof value === 'string',
-    )
-    const kind = KINDS[String(type)] ?? (key === 'httpUrl' ? 'http' : undefined)
-    const headers = this.#headers()
+  #address(key: string, type: ReturnType<typeof transportTypeOf>): ImportedEntry {
+    const url = this.#text(textOf(this.#source[key])?.trim() ?? '')
+    const given = type === 'remote' || type === 'stdio' ? undefined : type
+    const kind = given ?? (key === 'httpUrl' ? 'http' : undefined)
+    // Without a type, the proxy falls back to HTTP+SSE, too.
+    const isOpen = (kind === 'http' && this.#dialect.fallsBack === true) || /^(?:unix|pipe):/.test(url)
     return {
-      ...(kind === undefined || /^(?:unix|pipe):/.test(url) ? {} : { type: kind }),
+      ...(kind === undefined || isOpen ? {} : { type: kind }),
       url,
-      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...ifAny('headers', this.#headers()),
     }
   }
 
   #headers(): Readonly<Record<string, string>> {
     const source = this.#source
-    const given = {
-      ...mapOf(mapOf(source['requestOptions'])['headers']),
-      ...mapOf(source['http_headers']),
-      ...mapOf(source['headers']),
-    }
+    const given = [mapOf(source['requestOptions']), source]
+      .flatMap((outer, at) => (at === 0 ? [outer['headers']] : [outer['http_headers'], outer['headers']]))
+      .flatMap(value => {
+        const { values, isPartial } = pairsIn(value, /:\s*|=/)
+        if (isPartial) this.#leaveOut('headers')
+        return values
+      })
     const named = Object.entries(mapOf(source['env_http_headers'])).map(
       ([name, variable]) => [name, `\${${String(variable)}}`] as const,
     )
@@ -246,8 +274,17 @@ class Reader {
       ...(bearer === undefined ? [] : [['Authorization', `Bearer \${${bearer}}`] as const]),
       ...this.#apiKey(source['apiKey']),
       ...named,
-      ...Object.entries(given).map(([name, value]) => [name, this.#text(textOf(value) ?? '')] as const),
+      ...given.map(([name, value]) => [name, this.#header(textOf(value) ?? '')] as const),
     ])
+  }
+
+  /** Goose replaces variables of the entry itself in headers. */
+  #header(text: string): string {
+    if (this.#dialect.hasHeaderVariables !== true) return this.#text(text)
+    const env = this.#env(this.#source)
+    return this.#text(text, {}, ['name', 'dollar']).replace(/(?<!\$)\$\{(\w+)\}/g, (all, name: string) =>
+      Object.hasOwn(env, name) ? (textOf(env[name]) ?? '') : `$${all}`,
+    )
   }
 
   /** Reads a plain key (Continue), or a key with its header or query parameter (LibreChat). */
@@ -257,27 +294,6 @@ class Reader {
     const way = isObject(given) ? given['authorization_type'] : 'bearer'
     if (way === 'custom') return [[textOf(mapOf(given)['custom_header']) ?? 'X-Api-Key', key]]
     return [['Authorization', `${way === 'basic' ? 'Basic' : 'Bearer'} ${key}`]]
-  }
-
-  #timeouts(): ImportedEntry {
-    const source = this.#source
-    if (isObject(source['timeouts'])) return { timeouts: source['timeouts'] as Json }
-    const unit = this.#dialect.timeoutUnit === 's' ? 1000 : 1
-    const call = firstMs([
-      [source['timeout'], unit],
-      [source['requestTimeout'] ?? source['request_timeout_ms'], 1],
-      [source['tool_timeout_sec'], 1000],
-    ])
-    const connect = firstMs([
-      [source['startup_timeout_sec'], 1000],
-      [source['startup_timeout_ms'] ?? source['initTimeout'] ?? source['connectionTimeout'], 1],
-    ])
-    const timeouts = {
-      ...(connect === undefined ? {} : { connect: duration(connect) }),
-      ...(call === undefined ? {} : { call: duration(call) }),
-      ...(call !== undefined && call > LONGEST_CALL_MS ? { total: duration(call) } : {}),
-    }
-    return Object.keys(timeouts).length === 0 ? {} : { timeouts }
   }
 
   #tools(): ImportedEntry {
@@ -299,28 +315,34 @@ class Reader {
     return Object.keys(rules).length === 0 ? {} : { tools: rules }
   }
 
-  #text(text: string): string {
-    if (this.#dialect.keepsVariables === true) return text
-    return text.replace(VARIABLE, (all: string, ...parts: (string | undefined)[]) => {
-      const [secret, env, fallback, shell, input] = parts
-      return this.#variable(all, { name: secret ?? env ?? shell, fallback, input })
-    })
+  /** Translates a text of the client; `forms` are the variables that the client replaces there. */
+  #text(
+    text: string,
+    { isScript = false, ...place }: Partial<TextPlace> & { readonly isScript?: boolean } = {},
+    forms = this.#dialect.variables ?? (isScript ? SCRIPT_FORMS : undefined),
+  ): string {
+    const { keepsVariables, inputs = NO_INPUTS } = this.#dialect
+    if (keepsVariables === true) return text
+    return translated(
+      text,
+      { ...place, forms, inputs },
+      {
+        asked: variable => this.inputs.add(variable),
+        defaulted: id => this.notes.push(`\${input:${plainLine(id)}} has its default value`),
+        runs: syntax => this.#refuse(syntax),
+      },
+    )
   }
 
-  /** Returns any client's variable in our syntax. */
-  #variable(all: string, { name, fallback = '', input }: VariableParts): string {
-    if (name !== undefined) return `\${${name}${fallback}}`
-    if (input !== undefined) {
-      const asked = variableName(input)
-      this.inputs.add(asked)
-      return `\${${asked}}`
-    }
-    if (all === '$${') return all
-    if (!all.startsWith('${cmd:')) return sep
+  /** Notes a variable whose value only the client can find. */
+  #refuse(syntax: string): void {
     this.isUnusable = true
-    this.notes.push('"${cmd:" would run a program: replace it, and enable the server')
-    this.obstacles.push('"${cmd:…}" works only in the client')
-    return `$${all}`
+    this.notes.push(
+      syntax.startsWith('${cmd:')
+        ? '"${cmd:" would run a program: replace it, and enable the server'
+        : `"${shown(syntax)}" has a value only in the client: replace it, and enable the server`,
+    )
+    this.obstacles.push(`"${shown(syntax)}…" works only in the client`)
   }
 
   #noteOthers(): void {
@@ -336,17 +358,5 @@ class Reader {
   }
 }
 
-/** Calls longer than this also need a longer total time limit. */
-const LONGEST_CALL_MS = 600_000
-
 /** Formats a key for people: one line of bounded length. */
 const shown = (key: string): string => plainLine(key).slice(0, 80)
-
-const firstMs = (given: readonly (readonly [value: unknown, unitMs: number])[]): number | undefined => {
-  const found = given.find(([value]) => typeof value === 'number')
-  const ms = found === undefined ? 0 : Number(found[0]) * found[1]
-  // Clients treat smaller values as mistakes, and so do we.
-  return ms >= 1000 && Number.isFinite(ms) ? Math.round(ms) : undefined
-}
-
-const duration = (ms: number): string => (ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`)

@@ -55,6 +55,8 @@ export interface Planned {
     | 'own'
     | 'skipped'
     | 'unnamed'
+  /** True if its client does not start it. */
+  readonly isOff: boolean
   /** Name in our file. */
   readonly as: string | undefined
   /** Entry to write, if any. */
@@ -123,7 +125,7 @@ class Planner {
   constructor(own: OwnFile, options: PlanOptions) {
     this.#own = own
     this.#options = options
-    this.names = new SecretNames(own.variables)
+    this.names = new SecretNames(own.variables, own.env)
     for (const [name, entry] of own.servers) {
       this.#known.set(name, {
         ...this.#traits(entry),
@@ -143,6 +145,7 @@ class Planner {
     const from = { name, from: source.label, file: source.file }
     const base: Omit<Planned, 'state'> = {
       ...from,
+      isOff: isOff(normalised.entry),
       as: undefined,
       entry: undefined,
       secrets: [],
@@ -239,7 +242,7 @@ class Planner {
     }
     const secrets = new Set<string>()
     const take = (name: string, value: string): string => {
-      const variable = this.names.put(server, name, value)
+      const variable = this.names.put(server, name, value, entry)
       secrets.add(variable)
       return `\${${variable}}`
     }

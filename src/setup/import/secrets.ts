@@ -1,3 +1,4 @@
+import type { Environment } from '../../config/types.js'
 import { isObject } from '../../kernel/object.js'
 import {
   isCount,
@@ -9,7 +10,8 @@ import {
   replaceNamed,
 } from '../../kernel/secrets/mask.js'
 import type { Json } from '../edit/change.js'
-import { type ImportedEntry, variableName } from './normalise.js'
+import { literal, variableName } from './escapes.js'
+import type { ImportedEntry } from './normalise.js'
 
 /** Takes a secret, named after its place, and returns its replacement. */
 type Take = (name: string, value: string) => string
@@ -38,6 +40,9 @@ const MEMBER = /("([\w-]+)"\s*:\s*")([^"\\]+)(?=")/g
 /** Skips `$${`, an escaped `${`. */
 const VARIABLE = /((?<!\$)\$\{[^}]*\})/
 
+/** Escaped variables alone, which the program itself replaces. */
+const PLACEHOLDERS = /^(?:\$\$\{\w+(?::-[^}]*)?\})+$/
+
 /** Times, addresses, and numbers with a word, such as `python3`, `10s` and `2xlarge`, are settings. */
 const IS_SETTING = /^\d{4}-\d\d-\d\d|:\/\/|\s|\$\{|^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/
 
@@ -65,23 +70,54 @@ export const replaceSecrets = (
   put: Take,
   isSecret: IsSecret = () => false,
 ): ImportedEntry => {
-  const take: Take = (name, value) => put(name, value.replaceAll('$${', '${'))
+  const taken = new Map<string, string>()
+  const take: Take = (name, value) => {
+    const plain = unescaped(value)
+    const text = put(name, plain)
+    if (/^\$\{\w+\}$/.test(text)) taken.set(text, plain)
+    return text
+  }
+  /** Moves the whole value if only parts of it would change it, such as a key after a `$`. */
+  const exact = (name: string, before: string, after: string): string => {
+    if (after === before || taken.size === 0 || meant(after, taken) === meant(before, taken)) return after
+    return VARIABLE.test(before) ? before : take(variableName(name), before)
+  }
   const { env, headers, args, url, command } = entry
   const isTaken: IsSecret = (name, value) =>
     isGenerated(value) || (isDoubtful(value) && isSecret(name, value))
   const named = (values: Readonly<Record<string, Json>>, isKey: IsSecret): Json =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, inNamed(name, value, { take, isKey })] as const),
+      Object.entries(values).map(([name, value]) => {
+        const moved = inNamed(name, value, { take, isKey })
+        return [name, typeof moved === 'string' ? exact(name, plainText(value), moved) : moved] as const
+      }),
     )
   return {
     ...entry,
-    ...(typeof command === 'string' ? { command: inText('SECRET', command, take) } : {}),
-    ...(Array.isArray(args) ? { args: inArgs(args.map(String), { take, isKey: isTaken }) } : {}),
+    ...(typeof command === 'string'
+      ? { command: exact('SECRET', command, inText('SECRET', command, take)) }
+      : {}),
+    ...(Array.isArray(args)
+      ? {
+          args: inArgs(args.map(String), { take, isKey: isTaken }).map((arg, at) =>
+            exact('SECRET', String(args[at]), arg),
+          ),
+        }
+      : {}),
     ...(isObject(env) ? { env: named(env, isTaken) } : {}),
     ...(isObject(headers) ? { headers: named(headers, (_name, value) => isGenerated(value)) } : {}),
-    ...(typeof url === 'string' ? { url: inText('KEY', url, take) } : {}),
+    ...(typeof url === 'string' ? { url: exact('KEY', url, inText('KEY', url, take)) } : {}),
   }
 }
+
+const plainText = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+
+const unescaped = (text: string): string => text.replaceAll('$${', '${')
+
+/** Returns the text that our file yields, with these variables; others stay marked. */
+const meant = (text: string, values: ReadonlyMap<string, string>): string =>
+  text.replace(/\$\$\{|\$\{[^}]*\}/g, all => (all === '$${' ? '${' : (values.get(all) ?? `\0${all}`)))
 
 /** Returns whether an entry contains a literal secret. */
 export const holdsSecrets = (entry: ImportedEntry): boolean => {
@@ -113,6 +149,7 @@ const inNamed = (name: string, value: Json, { take, isKey }: Taking): Json => {
 const inValue = (name: string, text: string, take: Take): string => {
   if (!isNamed(name) || isSetting(name, text)) return inText(name, text, take)
   const [, scheme = '', value = ''] = SCHEME.exec(text) ?? []
+  if (PLACEHOLDERS.test(value)) return text
   if (VARIABLE.test(value)) return scheme + aroundVariables(name, value, take)
   return value === '' ? text : scheme + take(variableName(name), value)
 }
@@ -209,9 +246,6 @@ const inPair = (text: string, take: Take): string => {
   return open + (isNamed(name) ? inValue(name, value, take) : inPair(value, take))
 }
 
-/** Escapes a value for our files, where `${` starts a variable. */
-export const literal = (value: string): string => value.replaceAll('${', '$$${')
-
 /** Replaces variables in a text with their known values. */
 export const withValues = (text: string, valueOf: (name: string) => string | undefined): string =>
   text.replace(/(?<!\$)\$\{(\w+)\}/g, (all, name: string) => {
@@ -224,8 +258,12 @@ export class SecretNames {
   readonly added = new Map<string, string>()
   readonly #known: Map<string, string>
 
-  constructor(known: Readonly<Record<string, string>>) {
+  readonly #environment: Environment
+
+  /** The variables of the file, and the environment, which precedes them. */
+  constructor(known: Readonly<Record<string, string>>, environment: Environment = {}) {
     this.#known = new Map(Object.entries(known))
+    this.#environment = environment
   }
 
   /** Returns a variable's value in the file. */
@@ -241,14 +279,18 @@ export class SecretNames {
 
   /**
    * Returns a variable with this value: `name`, or `name` prefixed with the server's name if `name` has
-   * another value.
+   * another value in the file, in the environment, or in the entry's own `env`.
    */
-  put(server: string, name: string, value: string): string {
+  put(server: string, name: string, value: string, { env }: ImportedEntry = {}): string {
+    const entry = isObject(env) ? env : {}
+    const isFree = (each: string): boolean =>
+      [this.#known.get(each), this.#environment[each]].every(there => [undefined, value].includes(there)) &&
+      (!Object.hasOwn(entry, each) || unescaped(plainText(entry[each])) === value)
     const isVague = ['KEY', 'TOKEN', 'PASSWORD', 'SECRET'].includes(name)
     const own = `${variableName(server)}_${name}`
     const names = [...(isVague ? [] : [name]), own]
     for (let count = 2; ; count += 1) {
-      const free = names.find(each => [undefined, value].includes(this.#known.get(each)))
+      const free = names.find(isFree)
       if (free !== undefined) {
         if (!this.#known.has(free)) this.added.set(free, value)
         this.#known.set(free, value)

@@ -1,6 +1,8 @@
-import { dirname, join, sep } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../clients/clients.js'
+import { type Format, formatOf, formatOfContent, formatOfPath } from '../clients/formats.js'
 import { type ClientMachine, type Folders, foldersOf } from '../clients/machine.js'
+import { withSwitches } from '../clients/switches.js'
 import { valueIn } from '../edit/change.js'
 import { type Found, projectsIn, serversAt, serversIn } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
@@ -9,6 +11,7 @@ import { isThere, readState, revisedTextOf } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 import { type StartFolder, WORKSPACE } from './folder.js'
 import type { Dialect } from './normalise.js'
+import { inputsIn } from './variables.js'
 
 /** Servers found in one place. */
 export interface Source {
@@ -54,9 +57,14 @@ export interface SourceOptions {
   readonly project: string | undefined
 }
 
-const dialectOf = ({ timeoutUnit, hasShellVariables = false }: ClientProgram): Dialect => ({
-  timeoutUnit,
-  hasShellVariables,
+/** Returns how to read the entries of a format; of an unknown one without it. `root` is the whole file. */
+export const dialectOf = (format: Format | undefined, root?: unknown): Dialect => ({
+  timeoutUnit: format?.timeoutUnit ?? 'unclear',
+  variables: format?.variables,
+  hasShellVariables: format?.variables.includes('percent') ?? false,
+  hasHeaderVariables: format?.id === 'goose',
+  fallsBack: format?.fallsBack ?? false,
+  inputs: inputsIn(root),
 })
 
 /** Returns the folder in which a client starts the servers of its user file. */
@@ -94,15 +102,23 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
       if (file === undefined) return
       const value = await readValue({ disk }, file, client.syntax)
       const { id, label } = client
-      const base = { id, label, file, dialect: dialectOf(client) }
+      const format = formatOf(id)
+      const base = { id, label, file, dialect: dialectOf(format, value) }
+      const switched = (found: readonly Found[], project = folder): Promise<readonly Found[]> =>
+        withSwitches(found, { format, file, root: value, project }, { disk, machine })
       const place = folder === undefined ? sourceStartOf(client, file, machine.home) : ofProject(folder)
       const ofProjects = folder === undefined ? projectsIn(value) : []
       const asked = ofProjects.filter(each => each.folder === project)
-      for (const each of asked) sources.push({ ...base, found: each.found, ...ofProject(each.folder) })
+      for (const each of asked)
+        sources.push({
+          ...base,
+          found: await switched(each.found, each.folder),
+          ...ofProject(each.folder),
+        })
       const others = ofProjects.filter(each => !asked.includes(each))
       const servers = others.reduce((sum, { found }) => sum + found.length, 0)
       if (others.length > 0) projects.push({ label, projects: others.length, servers })
-      sources.push({ ...base, found: serversIn(value), ...place })
+      sources.push({ ...base, found: await switched(serversIn(value)), ...place })
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       problems.push(thrown)
@@ -133,12 +149,14 @@ export const readClientFile = async (
   const isUsers = client.user(foldersOf(machine)).includes(file)
   const project = isUsers ? undefined : projectOf(file, [client])
   const place = project === undefined ? sourceStartOf(client, file, machine.home) : ofProject(project)
+  const format = formatOf(id)
+  const found = serversAt(value, client.at[0] ?? '')
   return {
     id,
     label,
     file,
-    found: serversAt(value, client.at[0] ?? ''),
-    dialect: dialectOf(client),
+    found: await withSwitches(found, { format, file, root: value, project }, { disk, machine }),
+    dialect: dialectOf(format, value),
     ...place,
   }
 }
@@ -161,32 +179,40 @@ export const fileOf = async (
   return (await firstThere(disk, files)) ?? (client.createsItself === true ? undefined : files[0])
 }
 
-const GIVEN: Dialect = { timeoutUnit: 'ms', hasShellVariables: false }
-
-/** Reads a file of any client. Rejects with a SetupError. */
-export const readGiven = async (disk: Disk, file: string): Promise<Source> => {
+/** Reads a file of any client, as that client does. Rejects with a SetupError. */
+export const readGiven = async (disk: Disk, file: string, machine?: ClientMachine): Promise<Source> => {
   const state = await readState(disk, file)
   if (state.bytes === undefined) throw new SetupError(state.path, 'there is no such file')
-  const client = CLIENTS.find(({ id }) => id === 'codex' && /\.toml$/i.test(file))
-  const found = await serversInText(revisedTextOf(state), state.path)
-  return {
+  const { found, root } = await serversInText(revisedTextOf(state), state.path)
+  const named = formatOfPath(resolve(file)) ?? formatOfPath(state.path)
+  const format = named ?? formatOfContent(root, entriesOf(found))
+  const project = projectOf(state.path, CLIENTS)
+  const isUsers = project === undefined && CLIENTS.some(({ id }) => id === named?.id)
+  const source = {
     id: 'file',
     label: file,
     file: state.path,
     found,
-    dialect: client === undefined ? GIVEN : dialectOf(client),
-    start: { path: projectOf(state.path, CLIENTS) ?? dirname(state.path), otherwise: undefined },
+    dialect: dialectOf(format, root),
+    start: {
+      path: project ?? (isUsers ? machine?.home : undefined) ?? dirname(state.path),
+      otherwise: undefined,
+    },
   }
+  const place = { format, file: resolve(file), root, project }
+  return machine === undefined
+    ? source
+    : { ...source, found: await withSwitches(found, place, { disk, machine }) }
 }
 
 /** Reads a pasted text. Rejects with a SetupError. */
-export const readPasted = async (text: string): Promise<Source> => ({
-  id: 'pasted',
-  label: 'the pasted text',
-  file: '-',
-  found: await serversInText(text, 'the pasted text'),
-  dialect: GIVEN,
-})
+export const readPasted = async (text: string): Promise<Source> => {
+  const { found, root } = await serversInText(text, 'the pasted text')
+  const dialect = dialectOf(formatOfContent(root, entriesOf(found)), root)
+  return { id: 'pasted', label: 'the pasted text', file: '-', found, dialect }
+}
+
+const entriesOf = (found: readonly Found[]): readonly object[] => found.map(({ entry }) => entry)
 
 const ATTEMPTS: readonly (readonly [syntax: Syntax, wrap: (text: string) => string])[] = [
   ['jsonc', text => text],
@@ -196,14 +222,18 @@ const ATTEMPTS: readonly (readonly [syntax: Syntax, wrap: (text: string) => stri
   ['yaml', text => text],
 ]
 
-/** Returns the servers of a text in the first syntax that has any. */
-const serversInText = async (text: string, place: string): Promise<readonly Found[]> => {
+/** Returns the servers of a text in the first syntax that has any, and the whole value. */
+const serversInText = async (
+  text: string,
+  place: string,
+): Promise<{ readonly found: readonly Found[]; readonly root: unknown }> => {
   let first: unknown
   for (const [syntax, wrap] of ATTEMPTS) {
     const parse = await parserOf(syntax)
     try {
-      const found = serversIn(located(place, () => valueIn(parse, wrap(text))))
-      if (found.length > 0) return found
+      const root: unknown = located(place, () => valueIn(parse, wrap(text)))
+      const found = serversIn(root)
+      if (found.length > 0) return { found, root }
     } catch (thrown) {
       if (!(thrown instanceof SetupError)) throw thrown
       first ??= thrown

@@ -129,6 +129,93 @@ t.test('entries of every client become entries of this proxy', async t => {
   }
 })
 
+const UNCLEAR: Dialect = { timeoutUnit: 'unclear', hasShellVariables: false }
+
+t.test('all spellings of an entry are read, and each loss is noted', t => {
+  const cherry = { type: 'streamableHttp', isActive: true, command: '', args: [], env: {} }
+  const rows: readonly (readonly [source: object, entry: object, notes?: readonly RegExp[]])[] = [
+    [
+      { ...cherry, baseUrl: 'http://localhost:3000/mcp/' },
+      { type: 'http', url: 'http://localhost:3000/mcp/' },
+    ],
+    [
+      { ...cherry, command: ' ', endpoint: 'http://h/' },
+      { type: 'http', url: 'http://h/' },
+    ],
+    [{ command: 'x', args: [], url: '' }, { command: 'x' }],
+    [
+      { type: 'sse', command: 'x', url: 'http://h/' },
+      { type: 'sse', url: 'http://h/' },
+      [/left out: command/],
+    ],
+    [{ command: 'x', url: 'http://h/' }, { command: 'x' }, [/left out: url/]],
+    [{ command: '', url: '' }, { command: '', disabled: true }, [/neither a command nor an address/]],
+    [
+      { command: 'npx', args: '-y @scope/server --name "a b" --port 1' },
+      { command: 'npx', args: ['-y', '@scope/server', '--name', 'a b', '--port', '1'] },
+    ],
+    [
+      { command: 'npx', args: '-y\npkg\n--name a b' },
+      { command: 'npx', args: ['-y', 'pkg', '--name a b'] },
+    ],
+    [{ command: 'x', args: [1, true, null] }, { command: 'x', args: ['1', 'true'] }, [/left out: args/]],
+    [
+      { command: 'x', env: ['A=b=c', { name: 'B', value: 1 }, 'bad'] },
+      { command: 'x', env: { A: 'b=c', B: 1 } },
+      [/left out: env/],
+    ],
+    [
+      { command: 'x', env: 'A=b\nC=d' },
+      { command: 'x', env: { A: 'b', C: 'd' } },
+    ],
+    [
+      { url: 'http://h/', headers: ['Authorization: Bearer k', { key: 'X-A', value: 'b' }] },
+      { url: 'http://h/', headers: { Authorization: 'Bearer k', 'X-A': 'b' } },
+    ],
+    [{ type: 'grpc', url: 'http://h/' }, { url: 'http://h/' }, [/left out: type grpc/]],
+    [{ type: 'REMOTE', url: 'http://h/' }, { url: 'http://h/' }],
+    [
+      { command: 'x', timeout: 1800 },
+      { command: 'x', timeouts: { call: '1800s', total: '1800s' } },
+      [/timeout 1800 is read as seconds/],
+    ],
+    [{ command: 'x', timeout: '90' }, { command: 'x', timeouts: { call: '90s' } }, [/seconds/]],
+    [
+      { command: 'x', timeout: 60_000 },
+      { command: 'x', timeouts: { call: '60s' } },
+    ],
+    [{ command: 'x', timeout: {} }, { command: 'x' }, [/left out: timeout/]],
+    ...['isActive', 'active', 'enabled', 'isEnabled'].map(
+      key =>
+        [
+          { command: 'x', [key]: false },
+          { command: 'x', disabled: true },
+        ] as const,
+    ),
+    [
+      { command: 'x', disabled: 'true' },
+      { command: 'x', disabled: true },
+    ],
+    [{ command: 'x', isActive: true, disabled: false }, { command: 'x' }],
+  ]
+  for (const [source, entry, notes = []] of rows) {
+    const found = normalise(source as Parameters<typeof normalise>[0], UNCLEAR)
+    const what = JSON.stringify(source)
+    t.same(found.entry, entry, what)
+    t.match(found.notes, notes, `${what}: notes`)
+    t.equal(found.notes.length, notes.length, `${what}: no other notes`)
+  }
+  t.end()
+})
+
+t.test('a shell script of an unknown client keeps its variables', t => {
+  const args = ['-c', 'T="${N:-1}"; x "${T}-${f%.md}" ${env:TOKEN}', '${M}']
+  t.match(normalise({ command: 'bash', args }, UNCLEAR).entry, {
+    args: ['-c', 'T="$${N:-1}"; x "$${T}-$${f%.md}" ${TOKEN}', '${M}'],
+  })
+  t.end()
+})
+
 t.test('what a client would ask its user for is named as a variable', async t => {
   const { entry, inputs } = normalise(
     { command: 'x', env: { A: '${input:api-key}', B: '${input:9}' } },
@@ -149,5 +236,7 @@ t.test('a command for the shell of Windows runs elsewhere, too', { skip: isWindo
   claim(['/d', '/s', '/C', 'npx -y pkg'], { command: 'npx', args: ['-y', 'pkg'] })
   claim(['/c'], { command: 'cmd', args: ['/c'] })
   claim(['run', '/c'], { command: 'cmd', args: ['run', '/c'] })
+  claim(['/c', 'npx.cmd', 'pkg'], { command: 'npx', args: ['pkg'] })
+  t.same(normalise({ command: 'uvx.exe', args: ['p'] }, PLAIN).entry, { command: 'uvx', args: ['p'] })
   t.end()
 })

@@ -1,0 +1,334 @@
+import { isObject } from '../../kernel/object.js'
+
+/**
+ * Syntax that a client replaces in entries: `${NAME}` (`name`), `${NAME:-text}` (`default`), `${env:NAME}`
+ * (`env`), `$NAME` (`dollar`), `%NAME%` (`percent`), `${input:ID}` (`input`), `${workspaceFolder}` and so on
+ * (`editor`), `${file:PATH}` (`file`), `{env:NAME}` and `{file:PATH}` (`braces`), `${{ secrets.NAME }}`
+ * (`secrets`), and forms that run something, such as `${command:ID}` and `$(…)` (`run`).
+ */
+export type VariableForm =
+  | 'name'
+  | 'default'
+  | 'env'
+  | 'dollar'
+  | 'percent'
+  | 'input'
+  | 'editor'
+  | 'file'
+  | 'braces'
+  | 'secrets'
+  | 'run'
+
+/** Conventions of the files that a program reads servers from. */
+export interface Format {
+  /** Id of the client, if it is one that we edit. */
+  readonly id: string
+  readonly label: string
+  /** Ends of the paths of its files, in lower case. */
+  readonly files: readonly string[]
+  /** Keys that only its files or its entries have. */
+  readonly keys: readonly string[]
+  /** Unit of `timeout`; `unclear` if the program documents none. */
+  readonly timeoutUnit: 's' | 'ms' | 'unclear'
+  readonly variables: readonly VariableForm[]
+  /** Its ways to switch a server off, as keys and places. */
+  readonly off: readonly string[]
+  /** True if its `"type": "http"` falls back to HTTP+SSE. */
+  readonly fallsBack?: true
+  /** Page or source file with these conventions. */
+  readonly source: string
+}
+
+type Row = readonly [
+  id: string,
+  label: string,
+  facts: Omit<Format, 'id' | 'label' | 'timeoutUnit' | 'keys' | 'off'> &
+    Partial<Pick<Format, 'timeoutUnit' | 'keys' | 'off'>>,
+]
+
+const EDITOR = ['env', 'input', 'editor', 'run'] as const
+const VSCODE = {
+  keys: ['inputs'],
+  variables: EDITOR,
+  off: ['chat.mcp.access', 'chat.mcp.enabled', 'chat.disableAIFeatures'],
+  fallsBack: true,
+  source: 'code.visualstudio.com/docs/copilot/reference/mcp-configuration',
+} as const
+const GEMINI = {
+  timeoutUnit: 'ms',
+  variables: ['name', 'dollar', 'percent'],
+  off: ['mcp.allowed', 'mcp.excluded', 'allowMCPServers', 'excludeMCPServers', 'mcp-server-enablement.json'],
+} as const
+const CLINE_KEYS = { timeoutUnit: 's', off: ['disabled'] } as const
+
+const ROWS: readonly Row[] = [
+  [
+    'claude-code',
+    'Claude Code',
+    {
+      files: ['/.mcp.json', '/.claude.json', '/managed-mcp.json'],
+      keys: ['headersHelper', 'alwaysLoad', 'projects'],
+      timeoutUnit: 'ms',
+      variables: ['name', 'default'],
+      off: ['disabledMcpServers', 'enabledMcpjsonServers', 'disabledMcpjsonServers', 'deniedMcpServers'],
+      source: 'code.claude.com/docs/en/mcp',
+    },
+  ],
+  [
+    'cursor',
+    'Cursor',
+    {
+      files: ['/.cursor/mcp.json'],
+      variables: ['env', 'editor'],
+      fallsBack: true,
+      source: 'cursor.com/docs/mcp',
+    },
+  ],
+  ['vscode', 'VS Code', { files: ['/.vscode/mcp.json', '/code/user/mcp.json'], ...VSCODE }],
+  ['vscode-insiders', 'VS Code Insiders', { files: ['/code - insiders/user/mcp.json'], ...VSCODE, keys: [] }],
+  [
+    'claude-desktop',
+    'Claude Desktop',
+    {
+      files: ['/claude_desktop_config.json'],
+      variables: [],
+      source: 'modelcontextprotocol.io/docs/develop/connect-local-servers',
+    },
+  ],
+  [
+    'windsurf',
+    'Windsurf',
+    {
+      files: ['/mcp_config.json'],
+      keys: ['serverUrl'],
+      variables: ['env', 'file'],
+      off: ['disabled'],
+      fallsBack: true,
+      source: 'docs.windsurf.com/windsurf/cascade/mcp',
+    },
+  ],
+  [
+    'zed',
+    'Zed',
+    {
+      files: ['/zed/settings.json', '/.zed/settings.json'],
+      keys: ['context_servers'],
+      timeoutUnit: 's',
+      variables: [],
+      off: ['enabled'],
+      source: 'zed.dev/docs/ai/mcp',
+    },
+  ],
+  [
+    'gemini',
+    'Gemini CLI',
+    {
+      files: ['/.gemini/settings.json'],
+      keys: ['httpUrl', 'trust', 'includeTools', 'authProviderType'],
+      ...GEMINI,
+      source: 'google-gemini/gemini-cli: packages/cli/src/utils/envVarResolver.ts',
+    },
+  ],
+  [
+    'codex',
+    'Codex',
+    {
+      files: ['/.codex/config.toml'],
+      keys: [
+        'mcp_servers',
+        'tool_timeout_sec',
+        'startup_timeout_sec',
+        'bearer_token_env_var',
+        'env_http_headers',
+      ],
+      timeoutUnit: 's',
+      variables: [],
+      off: ['enabled'],
+      source: 'openai/codex: codex-rs/config/src/mcp_types.rs',
+    },
+  ],
+  [
+    'cline',
+    'Cline',
+    {
+      files: ['/cline_mcp_settings.json', '/.cline/mcp.json'],
+      keys: ['remoteConfigured'],
+      variables: ['env'],
+      ...CLINE_KEYS,
+      source: 'cline/cline: src/services/mcp/schemas.ts',
+    },
+  ],
+  [
+    'roo',
+    'Roo Code',
+    {
+      files: ['/.roo/mcp.json', '/mcp_settings.json', '/.kilocode/mcp.json'],
+      keys: ['alwaysAllow', 'watchPaths'],
+      variables: ['env', 'editor'],
+      ...CLINE_KEYS,
+      source: 'RooCodeInc/Roo-Code: src/services/mcp/McpHub.ts, src/utils/config.ts',
+    },
+  ],
+  [
+    'continue',
+    'Continue',
+    {
+      files: ['/.continue/config.yaml'],
+      keys: ['requestOptions', 'connectionTimeout', 'faviconUrl'],
+      timeoutUnit: 'ms',
+      variables: ['secrets'],
+      source: 'continuedev/continue: packages/config-yaml/src/schemas/mcp',
+    },
+  ],
+  [
+    'librechat',
+    'LibreChat',
+    {
+      files: ['/librechat.yaml'],
+      keys: ['initTimeout', 'customUserVars', 'sseReadTimeout', 'chatMenu', 'serverInstructions'],
+      timeoutUnit: 'ms',
+      variables: ['name'],
+      source: 'danny-avila/LibreChat: packages/data-provider/src/mcp.ts',
+    },
+  ],
+  [
+    'goose',
+    'Goose',
+    {
+      files: ['/goose/config.yaml', '/goose/config/config.yaml'],
+      keys: ['extensions', 'envs', 'env_keys'],
+      timeoutUnit: 's',
+      variables: [],
+      off: ['enabled'],
+      source: 'block/goose: crates/goose/src/agents/extension_manager.rs',
+    },
+  ],
+  [
+    'opencode',
+    'OpenCode',
+    {
+      files: ['/opencode.json', '/opencode.jsonc'],
+      keys: ['environment'],
+      timeoutUnit: 'ms',
+      variables: ['braces'],
+      off: ['enabled'],
+      source: 'opencode.ai/docs/config',
+    },
+  ],
+  [
+    'copilot-cli',
+    'Copilot CLI',
+    {
+      files: ['/.copilot/mcp-config.json', '/mcp-config.json', '/.github/mcp.json'],
+      variables: ['name', 'default', 'dollar'],
+      fallsBack: true,
+      source: 'docs.github.com/en/copilot/how-tos/copilot-cli',
+    },
+  ],
+  [
+    'jetbrains',
+    'Copilot for JetBrains',
+    {
+      files: ['/github-copilot/intellij/mcp.json'],
+      variables: EDITOR,
+      fallsBack: true,
+      source: 'docs.github.com/en/copilot/how-tos/provide-context/use-mcp/extend-copilot-chat-with-mcp',
+    },
+  ],
+  [
+    'kiro',
+    'Kiro',
+    {
+      files: ['/.kiro/settings/mcp.json'],
+      timeoutUnit: 'ms',
+      variables: ['name'],
+      off: ['disabled'],
+      source: 'kiro.dev/docs/mcp/configuration',
+    },
+  ],
+  [
+    'lmstudio',
+    'LM Studio',
+    {
+      files: ['/.lmstudio/mcp.json', '/.cache/lm-studio/mcp.json'],
+      variables: [],
+      source: 'lmstudio.ai/docs/app/plugins/mcp',
+    },
+  ],
+  [
+    'crush',
+    'Crush',
+    {
+      files: ['/crush/crush.json', '/.crush.json', '/crush.json'],
+      timeoutUnit: 's',
+      variables: ['name', 'dollar', 'run'],
+      off: ['disabled'],
+      source: 'charmbracelet/crush: README.md, internal/config/config.go',
+    },
+  ],
+  [
+    'cherry-studio',
+    'Cherry Studio',
+    {
+      files: [],
+      keys: ['isActive', 'registryUrl', 'longRunning'],
+      timeoutUnit: 's',
+      variables: [],
+      off: ['isActive'],
+      source: 'CherryHQ/cherry-studio: src/renderer/src/types/mcp.ts',
+    },
+  ],
+  [
+    'qwen',
+    'Qwen Code',
+    {
+      files: ['/.qwen/settings.json'],
+      ...GEMINI,
+      source: 'QwenLM/qwen-code: packages/cli/src/utils/envVarResolver.ts',
+    },
+  ],
+]
+
+/** All known formats. The documentation lists them. */
+export const FORMATS: readonly Format[] = ROWS.map(([id, label, facts]) => ({
+  timeoutUnit: 'unclear',
+  keys: [],
+  off: [],
+  ...facts,
+  id,
+  label,
+}))
+
+/** Returns the format of a client's files. */
+export const formatOf = (id: string): Format | undefined => FORMATS.find(each => each.id === id)
+
+/** Returns whose file this is, by its name and folder. */
+export const formatOfPath = (path: string): Format | undefined => {
+  const text = `/${path.replaceAll('\\', '/').toLowerCase()}`
+  const ends = (format: Format): readonly string[] => format.files.filter(end => text.endsWith(end))
+  const lengthOf = (format: Format): number => Math.max(0, ...ends(format).map(({ length }) => length))
+  const [first] = FORMATS.filter(format => ends(format).length > 0).sort(
+    (one, other) => lengthOf(other) - lengthOf(one),
+  )
+  return first
+}
+
+/** Variables that show that a file belongs to a client with them. */
+const TELLING: readonly (readonly [form: VariableForm, sign: string])[] = [
+  ['env', '${env:'],
+  ['input', '${input:'],
+  ['editor', '${workspaceFolder'],
+  ['run', '${cmd:'],
+]
+
+/** Returns whose content this is, by keys that no other format has; undefined if that is unclear. */
+export const formatOfContent = (root: unknown, entries: readonly object[]): Format | undefined => {
+  const keys = [root, ...entries].flatMap(each => (isObject(each) ? Object.keys(each) : []))
+  const text = JSON.stringify(entries)
+  const used = TELLING.filter(([, sign]) => text.includes(sign))
+  const found = FORMATS.filter(
+    format =>
+      format.keys.some(key => keys.includes(key)) && used.every(([form]) => format.variables.includes(form)),
+  )
+  return found.length === 1 ? found[0] : undefined
+}

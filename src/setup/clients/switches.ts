@@ -1,0 +1,153 @@
+import { basename, dirname, join } from 'node:path'
+import { isObject } from '../../kernel/object.js'
+import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
+import type { Disk } from '../files/disk.js'
+import { readValue } from '../files/edit-file.js'
+import type { Format } from './formats.js'
+import { type ClientMachine, foldersOf } from './machine.js'
+import { settingsFiles } from './tool-rules.js'
+
+/** A file with servers. */
+interface SwitchedFile {
+  readonly format: Format | undefined
+  readonly file: string
+  /** The whole file. */
+  readonly root: unknown
+  /** Folder of the project that the servers belong to. */
+  readonly project: string | undefined
+}
+
+interface SwitchContext {
+  readonly disk: Disk
+  readonly machine: ClientMachine
+}
+
+/** Returns why a client does not start a server; undefined if it does. */
+type Reason = (found: Found) => string | undefined
+
+/**
+ * Disables the servers that their client does not start because of its other settings: VS Code's chat
+ * settings, Gemini's list of enabled servers, and Claude Code's lists of servers. Never rejects.
+ */
+export const withSwitches = async (
+  found: readonly Found[],
+  file: SwitchedFile,
+  context: SwitchContext,
+): Promise<readonly Found[]> => {
+  const reasons = await reasonsFor(file, context)
+  return found.map(each => {
+    const why = reasons.map(reason => reason(each)).find(text => text !== undefined)
+    return why === undefined ? each : switchedOff(each, `disabled, as ${why} says in its client`)
+  })
+}
+
+const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
+  const { id = '' } = file.format ?? {}
+  if (/^vscode/.test(id)) return await ofVsCode(file, context)
+  if (id === 'gemini' || id === 'qwen') return await ofGemini(file, context)
+  return id === 'claude-code' ? await ofClaudeCode(file, context) : []
+}
+
+/** Returns undefined for a missing or unreadable file. */
+const read = async (path: string, { disk }: SwitchContext): Promise<ContainerMembers | undefined> => {
+  const value = await readValue({ disk }, path, 'jsonc').catch(() => undefined)
+  return isObject(value) ? value : undefined
+}
+
+const namesIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
+
+/** Reads `settings.json` next to the file; servers of a project also follow the user's settings. */
+const ofVsCode = async (
+  { file, project }: SwitchedFile,
+  context: SwitchContext,
+): Promise<readonly Reason[]> => {
+  const next = await read(join(dirname(file), 'settings.json'), context)
+  const { application } = foldersOf(context.machine)
+  const users =
+    project === undefined ? undefined : await read(join(application, 'Code/User/settings.json'), context)
+  return [next, users].flatMap((settings): readonly Reason[] => {
+    if (settings === undefined) return []
+    const { 'chat.mcp.access': access, 'chat.mcp.enabled': enabled, 'chat.disableAIFeatures': off } = settings
+    if (access === 'none' || enabled === false || off === true) {
+      const key = access === 'none' ? 'access' : 'enabled'
+      return [() => `"chat.${off === true ? 'disableAIFeatures' : `mcp.${key}`}"`]
+    }
+    // Only servers from the gallery have this key.
+    return access === 'registry'
+      ? [({ entry }: Found) => ('gallery' in entry ? undefined : '"chat.mcp.access"')]
+      : []
+  })
+}
+
+/** Reads the file that `gemini mcp disable` writes, with names in lower case. */
+const ofGemini = async ({ file }: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
+  const name = 'mcp-server-enablement.json'
+  const { home } = context.machine
+  const places = [join(dirname(file), name), join(home, basename(dirname(file)), name)]
+  const lists = await Promise.all(places.map(path => read(path, context)))
+  return [
+    ({ name: server }) => {
+      const isOff = lists.some(list => {
+        const state = list?.[server.trim().toLowerCase()]
+        return isObject(state) && state['enabled'] === false
+      })
+      return isOff ? name : undefined
+    },
+  ]
+}
+
+/** Reads the lists that Claude Code keeps for each project, and the lists in its settings. */
+const ofClaudeCode = async (
+  { file, root, project }: SwitchedFile,
+  context: SwitchContext,
+): Promise<readonly Reason[]> => {
+  const { disk, machine } = context
+  const main =
+    basename(file) === '.claude.json' ? root : await read(join(homeOf(machine), '.claude.json'), context)
+  const projects = isObject(main) && isObject(main['projects']) ? Object.entries(main['projects']) : []
+  const lists = projects.flatMap(([folder, lists]) =>
+    isObject(lists) && (project === undefined || folder === project) ? [{ folder, lists }] : [],
+  )
+  const settings: ContainerMembers[] = []
+  for (const path of await settingsFiles(
+    { disk, backups: undefined },
+    { ...machine, cwd: project ?? machine.cwd },
+  )) {
+    const value = await read(path, context)
+    if (value !== undefined) settings.push(value)
+  }
+  const isProjectFile = basename(file) === '.mcp.json'
+  return [
+    ({ name }) => {
+      const { folder } = lists.find(each => namesIn(each.lists['disabledMcpServers']).includes(name)) ?? {}
+      return folder === undefined ? undefined : `"disabledMcpServers" of ${folder}`
+    },
+    found => deniedBy(found, settings),
+    ...(isProjectFile ? [ofProjectFile([...lists.map(each => each.lists), ...settings])] : []),
+  ]
+}
+
+const homeOf = ({ env, home }: ClientMachine): string => env['CLAUDE_CONFIG_DIR'] || home
+
+/** Claude Code asks before it starts a server of `.mcp.json`, and keeps the answers in lists. */
+const ofProjectFile =
+  (lists: readonly ContainerMembers[]): Reason =>
+  ({ name }) => {
+    if (lists.some(each => namesIn(each['disabledMcpjsonServers']).includes(name)))
+      return '"disabledMcpjsonServers"'
+    if (lists.some(each => each['enableAllProjectMcpServers'] === true)) return undefined
+    const enabled = lists.flatMap(each => namesIn(each['enabledMcpjsonServers']))
+    return enabled.length === 0 || enabled.includes(name) ? undefined : '"enabledMcpjsonServers"'
+  }
+
+/** Returns the list in Claude Code's settings that rules a server out by its name. */
+const deniedBy = ({ name }: Found, settings: readonly ContainerMembers[]): string | undefined => {
+  const isNamed = (rule: unknown): boolean => isObject(rule) && rule['serverName'] === name
+  const rulesOf = (key: string): readonly unknown[] =>
+    settings.flatMap(each => (Array.isArray(each[key]) ? (each[key] as unknown[]) : []))
+  if (rulesOf('deniedMcpServers').some(isNamed)) return '"deniedMcpServers"'
+  const allowed = rulesOf('allowedMcpServers')
+  const areNames = allowed.length > 0 && allowed.every(rule => isObject(rule) && 'serverName' in rule)
+  return areNames && !allowed.some(isNamed) ? '"allowedMcpServers"' : undefined
+}

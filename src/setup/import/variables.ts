@@ -1,0 +1,187 @@
+import { sep } from 'node:path'
+import { isObject } from '../../kernel/object.js'
+import type { VariableForm } from '../clients/formats.js'
+import { literal, variableName } from './escapes.js'
+
+/** A value that a client asks for (`inputs` of VS Code). */
+export interface Input {
+  /** Value to use without asking; undefined if there is none. */
+  readonly fallback: string | undefined
+  /** True if the client runs a command for the value. */
+  readonly isCommand: boolean
+}
+
+/** Returns the declared inputs of a client's file by id. */
+export const inputsIn = (root: unknown): ReadonlyMap<string, Input> => {
+  const { inputs, mcp } = isObject(root) ? root : {}
+  const list: unknown = inputs ?? (isObject(mcp) ? mcp['inputs'] : undefined)
+  const found = new Map<string, Input>()
+  for (const each of Array.isArray(list) ? (list as unknown[]) : []) {
+    if (!isObject(each) || typeof each['id'] !== 'string') continue
+    const { id, type, default: fallback } = each
+    found.set(id, {
+      fallback: typeof fallback === 'string' ? fallback : undefined,
+      isCommand: type === 'command',
+    })
+  }
+  return found
+}
+
+/** A part of a client's text: literal text, or a variable in our syntax. */
+type Piece = { readonly text: string } | { readonly variable: string }
+
+/** Context of a text. */
+export interface TextPlace {
+  /** Syntax that the client replaces here; undefined if the client is unknown. */
+  readonly forms: readonly VariableForm[] | undefined
+  /** True for shell variables such as `$NAME` and `%NAME%`, whatever `forms` is. */
+  readonly hasShellVariables?: boolean
+  /** Variables that our file would look up in the entry first. */
+  readonly own?: ReadonlySet<string>
+  readonly inputs: ReadonlyMap<string, Input>
+}
+
+/** Receives variables that need more than a translation. */
+export interface TextEvents {
+  /** The client asks for this value, and our file needs the variable. */
+  readonly asked: (variable: string) => void
+  /** The default of an input was used. */
+  readonly defaulted: (id: string) => void
+  /** The client would run something for the value. */
+  readonly runs: (syntax: string) => void
+}
+
+/** Forms in files of unknown clients. `$${` is our own escape there. */
+const USUAL: readonly VariableForm[] = ['name', 'default', 'env', 'input', 'editor', 'file', 'secrets', 'run']
+
+const PLACE =
+  /\$\$\{(?:(?!\$\{)[^}])*\}?|\$\{\{\s*secrets\.(?<secret>\w+)\s*\}\}|\$\{(?<inner>(?:(?!\$\{)[^}])*)\}|\{(?<brace>(?:env|file):[^}]*)\}|\$env:(?<env>\w+)|\$(?<dollar>[A-Za-z_]\w*)|%(?<percent>[A-Za-z_]\w*)%|\$\((?<run>[^)]*)\)/g
+
+const NAMED = /^(?<env>env:)?(?<name>[A-Za-z_]\w*)(?<fallback>:-(?:(?!\$\{)[\s\S])*)?$/
+/** A default with a variable in it, which our file does not have. */
+const NESTED = /(?<!\$)\$\{\w+:-[^}]*\$\{/
+const FOLDERS = /^(?:workspaceFolder|workspaceFolderBasename|userHome|cwd)$/
+
+/** Precedes a variable after a literal `$`, which would escape it. */
+const DOLLAR = '${MCP_PROXY_DOLLAR_SIGN:-$}'
+
+/** Writes pieces in the syntax of our file. */
+const written = (pieces: readonly Piece[]): string => {
+  let text = ''
+  let open = ''
+  for (const piece of pieces) {
+    if ('text' in piece) {
+      open += piece.text
+      continue
+    }
+    text += literal(open).replace(/\$+$/, signs => DOLLAR.repeat(signs.length)) + piece.variable
+    open = ''
+  }
+  return text + literal(open)
+}
+
+/** Translates a client's text to our syntax: our file then yields the text that the client would pass on. */
+export const translated = (text: string, place: TextPlace, events: TextEvents): string => {
+  const pieces: Piece[] = []
+  let from = 0
+  if (has(place, 'default') && NESTED.test(text)) events.runs('${…:-${')
+  for (const match of text.matchAll(PLACE)) {
+    const [all] = match
+    // Clients do not know this escape: the second sign begins a variable.
+    const isEscape = all.startsWith('$${')
+    if (isEscape && place.forms !== undefined) {
+      pieces.push({ text: text.slice(from, match.index + 1) })
+      const rest = translatedPiece(all.slice(1), innerOf(all.slice(1)), place, events)
+      pieces.push(rest)
+    } else {
+      pieces.push({ text: text.slice(from, match.index) })
+      pieces.push(isEscape ? { text: all.slice(1) } : translatedPiece(all, match.groups ?? {}, place, events))
+    }
+    from = match.index + all.length
+  }
+  return written([...pieces, { text: text.slice(from) }])
+}
+
+type Groups = Readonly<Record<string, string | undefined>>
+
+const innerOf = (text: string): Groups => ({ inner: /^\$\{([^}]*)\}$/.exec(text)?.[1] })
+
+const has = ({ forms = USUAL }: TextPlace, form: VariableForm): boolean => forms.includes(form)
+
+const translatedPiece = (all: string, groups: Groups, place: TextPlace, events: TextEvents): Piece => {
+  const { inner, brace, run } = groups
+  if (inner !== undefined) return braced(all, inner, place, events)
+  if (brace !== undefined && has(place, 'braces')) return inBraces(brace, place, events)
+  if (run !== undefined && has(place, 'run') && has(place, 'dollar')) events.runs('$(')
+  const name = bareName(groups, place)
+  if (name === undefined) return { text: all }
+  // Clients keep an unset variable, which is most likely other text.
+  const isOtherText = all.startsWith(`$${name}`) && !/^[A-Z_][A-Z\d_]*$/.test(name)
+  return reference(name, isOtherText ? `:-${all}` : '', place)
+}
+
+/** Returns the name of a variable without `${…}`, where the client has this syntax. */
+const bareName = ({ secret, env, dollar, percent }: Groups, place: TextPlace): string | undefined => {
+  const { hasShellVariables = false, forms } = place
+  if (secret !== undefined) return has(place, 'secrets') ? secret : undefined
+  if (env !== undefined) return forms === undefined ? env : undefined
+  if (dollar !== undefined) return hasShellVariables || has(place, 'dollar') ? dollar : undefined
+  return hasShellVariables ? percent : undefined
+}
+
+/** Reads `${…}`. */
+const braced = (all: string, inner: string, place: TextPlace, events: TextEvents): Piece => {
+  const [, kind] = /^(input|cmd|command|config|file):/.exec(inner) ?? []
+  if (kind !== undefined) return ofKind(all, { kind, id: inner.slice(kind.length + 1) }, place, events)
+  if (/^(?:pathSeparator|\/)$/.test(inner)) return { text: has(place, 'editor') ? sep : all }
+  if (FOLDERS.test(inner)) return has(place, 'editor') ? { variable: all } : { text: all }
+  return named(all, inner, place)
+}
+
+interface Kind {
+  readonly kind: string
+  readonly id: string
+}
+
+/** Reads `${kind:id}`. */
+const ofKind = (all: string, { kind, id }: Kind, place: TextPlace, events: TextEvents): Piece => {
+  if (kind === 'input' && has(place, 'input')) return asked(id, place, events)
+  if (kind === 'file' && has(place, 'file')) return { variable: all }
+  if (kind !== 'input' && kind !== 'file' && has(place, 'run')) events.runs(`\${${kind}:`)
+  return { text: all }
+}
+
+/** Reads `${NAME}`, `${NAME:-text}` and `${env:NAME}`. */
+const named = (all: string, inner: string, place: TextPlace): Piece => {
+  const { env, name, fallback = '' } = NAMED.exec(inner)?.groups ?? {}
+  if (name === undefined || !has(place, env === undefined ? 'name' : 'env')) return { text: all }
+  if (fallback !== '' && env === undefined && !has(place, 'default')) return { text: all }
+  // In a file of an unknown client, the entry's own variable is the best value.
+  const isOwn = place.forms === undefined && env === undefined
+  return isOwn ? { variable: all } : reference(name, fallback, place)
+}
+
+const inBraces = (brace: string, place: TextPlace, events: TextEvents): Piece => {
+  if (brace.startsWith('env:')) return reference(brace.slice('env:'.length), ':-', place)
+  const path = brace.slice('file:'.length)
+  // A relative path starts at the client's file.
+  if (!/^[~/]|^[a-z]:[/\\]/i.test(path)) events.runs(`{file:${path}}`)
+  return { variable: `\${file:${path}}` }
+}
+
+/** Writes a variable of the client's environment. */
+const reference = (name: string, fallback: string, { own }: TextPlace): Piece => ({
+  variable: `\${${own?.has(name) === true ? 'env:' : ''}${name}${fallback}}`,
+})
+
+const asked = (id: string, place: TextPlace, events: TextEvents): Piece => {
+  const { fallback, isCommand = false } = place.inputs.get(id) ?? {}
+  const name = variableName(id)
+  if (fallback !== undefined) {
+    events.defaulted(id)
+    return { text: fallback }
+  }
+  if (isCommand) events.runs(`\${input:${id}}`)
+  else events.asked(name)
+  return isCommand ? { text: `\${input:${id}}` } : reference(name, '', place)
+}
