@@ -167,6 +167,8 @@ export interface ClientHandler {
    */
   welcome(client: Client): Promise<Welcome>
   call(call: Call): void
+  /** True if unknown methods pass to a single server, which decides about them. */
+  readonly passesUnknown?: boolean
   /**
    * Called for a request that the uplink answers itself, such as `ping` and `initialize`. Returns the call
    * through which the uplink must end it.
@@ -223,6 +225,13 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The lifetime of a requested task (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
+  /**
+   * True if the proxy does not know the method: params and result keep every byte but the ids, tokens and
+   * envelope of this hop.
+   */
+  readonly isPassed?: boolean | undefined
+  /** True if the client may receive a result of any type, because it declared an extension. */
+  readonly takesAnyType?: boolean | undefined
 }
 
 export interface DownstreamCall {

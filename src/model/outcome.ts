@@ -19,6 +19,8 @@ export type Answer =
       readonly isError?: boolean | undefined
       /** The cache hints, where the text has none. */
       readonly hints?: CacheHints | undefined
+      /** The revision of the server whose result passes unchanged; undefined for results that are adapted. */
+      readonly passedFrom?: Revision | undefined
     }
   | {
       readonly kind: 'error'

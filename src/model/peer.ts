@@ -1,6 +1,6 @@
 import type { JsonText } from '../kernel/json/text.js'
 import type { Declaration } from './extensions.js'
-import type { Revision } from './revision.js'
+import { isLegacyRevision, type Revision } from './revision.js'
 
 /** The client's capabilities, reduced to those that the proxy understands and can honour on its behalf. */
 export interface ClientCapabilities {
@@ -66,3 +66,10 @@ export const newClientId = (): number => {
   last += 1
   return last
 }
+
+/** Returns whether a peer has sessions. */
+export const hasSessions = ({ revision }: Pick<ServerFacts, 'revision'>): boolean =>
+  isLegacyRevision(revision)
+
+/** Returns whether a peer has tasks that are not an extension (2025-11-25, basic/utilities/tasks). */
+export const hasOwnTasks = ({ revision }: Pick<ServerFacts, 'revision'>): boolean => revision === '2025-11-25'

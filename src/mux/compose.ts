@@ -110,7 +110,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   })
   const owners = new Owners(catalog, { isAlone, nowMs: () => clock.nowMs() })
 
-  const clients = new ClientRegistry(catalog)
+  const clients = new ClientRegistry(catalog, isAlone)
   const starter = new ServerStarter({ ...options, catalog })
   const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
   const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })

@@ -32,6 +32,8 @@ export interface Load {
 
 /** Routes client requests to servers by method, and server messages back to clients. */
 export class Router implements ClientHandler, ConnectionListener {
+  /** True if unknown methods pass to the only server. */
+  readonly passesUnknown: boolean
   readonly #parts: RouterParts
   readonly #log: Logger
   readonly #featuresOf: RouterOptions['features']
@@ -39,6 +41,7 @@ export class Router implements ClientHandler, ConnectionListener {
   #path: InterceptorChains
 
   constructor(options: RouterOptions) {
+    this.passesUnknown = options.isAlone
     this.#parts = compose(options, this)
     this.#featuresOf = options.features
     this.#features = options.features(this.#parts)
@@ -178,6 +181,10 @@ export class Router implements ClientHandler, ConnectionListener {
 
   /** Serves a call by its method; its client has the method. */
   #serve(call: CallRecord): void {
+    if (call.isPassed) {
+      this.#parts.forwarder.pass(call)
+      return
+    }
     const route = ROUTES.get(call.method)
     switch (route?.way) {
       case undefined:

@@ -27,9 +27,10 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
 
 type Capability = keyof Welcome['capabilities']
 
-interface Conditions {
+/** The conditions for the use of a method. */
+export interface Conditions {
   /** The capability that must have been announced to the client; undefined: none. */
-  readonly needs?: Capability
+  readonly needs?: Capability | undefined
   /** The only mode of clients with this method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
 }

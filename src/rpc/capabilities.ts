@@ -20,15 +20,18 @@ import {
   TASKS_EXTENSION,
 } from '../model/extensions.js'
 import type { ServerRequestMode, Welcome } from '../model/links.js'
-import type { ClientCapabilities, ServerCapabilities, ServerFacts } from '../model/peer.js'
+import {
+  type ClientCapabilities,
+  hasOwnTasks,
+  type ServerCapabilities,
+  type ServerFacts,
+} from '../model/peer.js'
 import { isLegacyRevision, type Revision } from '../model/revision.js'
 
 /** Server capabilities passed on only where the proxy announces them too. */
 const ROUTED: ReadonlySet<string> = new Set(['tools', 'prompts', 'resources', 'completions', 'logging'])
 /** Client capabilities that the proxy understands. */
 const DECODED: ReadonlySet<string> = new Set(['roots', 'sampling', 'elicitation'])
-/** Tasks before they were an extension; other revisions do not have the member. */
-const TASKS_SINCE: Revision = '2025-11-25'
 
 /** Encodes `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
 export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): JsonText => {
@@ -68,7 +71,7 @@ const withOwnCapabilities = (
 
 /** Returns whether a peer of one revision understands a member that another one's peer wrote. */
 const isUnderstood = (key: string, from: Revision, to: Revision): boolean =>
-  key === 'experimental' || (from === to && (key !== 'tasks' || to === TASKS_SINCE))
+  key === 'experimental' || (from === to && (key !== 'tasks' || hasOwnTasks({ revision: to })))
 
 /** Only peers without handshakes may use extensions of theirs through peers of the same kind. */
 const passedExtensions = (capabilities: JsonText, from: Revision, to: Revision): Extensions =>

@@ -125,4 +125,56 @@ for (const client of ERAS)
         })
         t.equal((await needy('{}')).code, client === 'modern' ? -32021 : -32603)
       })
+
+    t.test(
+      `${pair}: a single server and its client know each other's extensions and experiments`,
+      async t => {
+        const extensions = `"${UI}":${ODD},"com.example/x":{"a":1.0},"${META}oauth-client-credentials":{}`
+        const announced = `{"tools":{},"extensions":{${extensions}},"experimental":{"e":{"b":2.0}}}`
+        const proxy = startProxy(t, { a: extended(server, announced) }, { isAlone: true })
+        const { url } = await proxy.listen({ port: 0 })
+        const peer = await connect(
+          t,
+          url,
+          client,
+          `{"extensions":{${extensions}},"experimental":{"e":{"b":2.0}}}`,
+        )
+        const told = (await seenBy(peer, 'seen')).filter(line =>
+          /"method":"(initialize|tools\/call)"/.test(line),
+        )
+        for (const text of [peer.welcome, told.at(server === 'modern' ? -1 : 0) ?? '']) {
+          for (const part of [
+            `"${UI}":${ODD}`,
+            '"com.example/x":{"a":1.0}',
+            '"experimental":{"e":{"b":2.0}}',
+          ])
+            t.ok(text.includes(part), `${part} in ${text}`)
+          t.notMatch(text, /oauth-client/)
+        }
+      },
+    )
+
+    t.test(`${pair}: requests of unknown methods pass to a single server, byte for byte`, async t => {
+      const proxy = startProxy(t, { a: extended(server) }, { isAlone: true })
+      const { url } = await proxy.listen({ port: 0 })
+      const peer = await connect(t, url, client, '{"extensions":{"com.example/x":{}}}')
+      await peer.send('vendor/do', '"n":12345678901234567890,"f":1.0', '"v.x/k":1')
+      const envelope = client === 'modern' ? '"resultType":"complete",' : ''
+      t.match(peer.heard.at(-1), '"ok":1.0,"z":null')
+      t.equal(/"resultType":"complete"/.test(peer.heard.at(-1) ?? ''), envelope !== '')
+      const fault = await peer.send('vendor/fail')
+      t.same(fault.error, { code: 4711, message: 'no', data: { d: 1 } })
+      t.match((await peer.send('prompts/get', '"name":"x"')).error, {
+        code: -32601,
+        message: 'Method not found: prompts/get',
+      })
+      const later = await peer.send('vendor/later')
+      if (server === 'legacy' || client === 'modern')
+        t.match(peer.heard.at(-1), '"resultType":"com.example/later","n":12345678901234567890')
+      else t.equal(later.error.code, -32603)
+      const seen = await seenBy(peer, 'seen')
+      const line = seen.find(one => one.includes('vendor/do')) ?? ''
+      t.match(line, '"params":{"n":12345678901234567890,"f":1.0,"_meta":{"v.x/k":1')
+      t.equal(line.includes('protocolVersion'), server === 'modern')
+    })
   }

@@ -25,7 +25,7 @@ import { tokenIn } from '../../rpc/progress-token.js'
 import { withMeta } from '../../wire/jsonrpc.js'
 import { META, MODERN_REVISION } from '../shared/protocol.js'
 import { remembered } from '../shared/remembered.js'
-import { withoutReservedMeta } from './project/meta.js'
+import { withoutEnvelope, withoutReservedMeta } from './project/meta.js'
 
 /** The sender's description in a request (basic, "Per-request protocol fields"). */
 export interface Envelope {
@@ -169,6 +169,8 @@ interface EnvelopeFacts {
   readonly logLevel?: McpLogLevel | undefined
   /** True if a task may replace the result (SEP-2663); otherwise servers must not create one. */
   readonly followsTasks?: boolean | undefined
+  /** True for an unknown method: reserved keys outside the envelope may belong to an extension. */
+  readonly isPassed?: boolean | undefined
 }
 
 /**
@@ -177,7 +179,7 @@ interface EnvelopeFacts {
  * @internal
  */
 export const withEnvelope = (params: JsonText | undefined, facts: EnvelopeFacts): JsonText => {
-  const bare = withoutReservedMeta(params ?? EMPTY)
+  const bare = (facts.isPassed === true ? withoutEnvelope : withoutReservedMeta)(params ?? EMPTY)
   const meta = memberOf(bare, '_meta')
   const isObject = meta !== undefined && kindOf(meta) === 'object'
   return withMember(bare, '_meta', isObject ? withMembers(meta, membersFor(facts)) : envelopeFor(facts))
@@ -235,7 +237,12 @@ const encodeElicitation = ({ isBare, form, url }: NonNullable<ClientCapabilities
 export const requestParams = (
   params: JsonText | undefined,
   identity: JsonText,
-  { requester, followsTasks, isBare }: Pick<Request, 'requester' | 'followsTasks' | 'isBare'> = {},
+  {
+    requester,
+    followsTasks,
+    isBare,
+    isPassed,
+  }: Pick<Request, 'requester' | 'followsTasks' | 'isBare' | 'isPassed'> = {},
 ): JsonText => {
   const facts = {
     version: MODERN_REVISION,
@@ -243,6 +250,7 @@ export const requestParams = (
     clientInfo: identity,
     logLevel: requester?.logLevel,
     followsTasks,
+    isPassed,
   }
   return isBare === true && params !== undefined
     ? withMeta(params, envelopeFor(facts))

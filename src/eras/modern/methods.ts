@@ -23,6 +23,16 @@ export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, Requ
   ['subscriptions/listen', PLAIN],
 ])
 
+/** Requests that only older revisions have; no server of this revision may receive them. */
+export const RETIRED_REQUESTS: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/result',
+])
+
 /** Returns whether complete results of this method carry cache hints. */
 export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
 

@@ -46,11 +46,21 @@ export interface Stamp {
 }
 
 /** Adds the required kind and identity to a result (schema, `ResultMetaObject`); all other bytes stay. */
-export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText => {
+export const stamped = (result: JsonText, { type, identity, members = [] }: Stamp): JsonText =>
+  marked(result, identity, [['resultType', TYPE_TEXTS[type]], ...members])
+
+/** The member of final results. */
+export const COMPLETE = ['resultType', TYPE_TEXTS.complete] as const
+
+/** Adds our identity and other members to a result. */
+export const marked = (
+  result: JsonText,
+  identity: JsonText,
+  members: readonly (readonly [key: string, value: JsonText])[],
+): JsonText => {
   const meta = mayContain(result, '"_meta"') ? memberOf(result, '_meta') : undefined
   const isObject = meta !== undefined && kindOf(meta) === 'object'
   return withMembers(result, [
-    ['resultType', TYPE_TEXTS[type]],
     ...members,
     ['_meta', withMember(isObject ? meta : EMPTY, META.serverInfo, identity)],
   ])

@@ -114,6 +114,9 @@ export class CallRecord implements ClientSide {
   /** The turn of the call at a server that serves one client at a time. */
   turn: Turn | undefined
 
+  /** True if its method passes to the only server, because the proxy does not know it. */
+  isPassed = false
+
   // ── from the stage `routed` on ──
 
   owner: Owned | undefined

@@ -25,6 +25,7 @@ import { PendingCall, type PendingCallContext } from './pending-call.js'
 import { requesterOf, requestFor } from './request-for.js'
 import { checkShape } from './request-shape.js'
 import type { ResultPresenter } from './result-presenter.js'
+import { noMethod } from './unknown-method.js'
 
 const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
@@ -70,6 +71,13 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     } catch (thrown) {
       record.end(failed(Fault.from(thrown)))
     }
+  }
+
+  /** Passes a call of an unknown method to the only server. */
+  pass(record: CallRecord): void {
+    const [server] = this.#context.catalog.visibleTo(record).keys()
+    if (server === undefined) record.end(failed(noMethod(record)))
+    else this.#route(record, { server, own: '' })
   }
 
   #ownerOf(record: CallRecord, by: NamedAt['by'], retry = record.retry): Owned | Promise<Owned> {

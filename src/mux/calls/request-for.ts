@@ -5,9 +5,13 @@ import { bare } from '../input-required/input-retries.js'
 import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
 import type { LogLevels } from './log-levels.js'
+import { type PassedParts, passingOf } from './passing.js'
 
 /** The longest `ttl` requested for tasks: a server may delete older ones, even before they finish. */
 const TASK_TTL_MS = 24 * 60 * 60_000
+
+/** With several servers, nothing passes unchanged. */
+const UNPASSED: PassedParts = { followsTasks: false }
 
 interface RequestContext {
   readonly catalog: Pick<Catalog, 'find'>
@@ -17,14 +21,19 @@ interface RequestContext {
 /** Returns the request to send to a server for a call. */
 export const requestFor = ({ record, link }: InFlightCall, context: RequestContext): Request => {
   const { method, named, wantsProgress } = record
+  const { isAlone } = record.owner.server.shares
   const isPushed = link.serverRequests === 'pushed'
+  const { followsTasks, isPassed, takesAnyType } = isAlone ? passingOf(record, link) : UNPASSED
+  const isTask = isPushed && isPassed !== true && needsTask(record, link, context)
   return {
     method,
     params: renamed(record, isPushed),
-    isBare: named !== undefined,
+    isBare: named !== undefined && isPassed !== true,
     wantsProgress,
-    followsTasks: method === 'tools/call' && link.mayReturnTasks,
-    taskTtlMs: isPushed && needsTask(record, link, context) ? taskTtlMs(record) : undefined,
+    followsTasks: method === 'tools/call' && link.mayReturnTasks && !followsTasks,
+    taskTtlMs: isTask ? taskTtlMs(record) : undefined,
+    isPassed,
+    takesAnyType,
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }
@@ -35,7 +44,10 @@ export const requesterOf = (
   { client, logLevel, owner }: RoutedRecord,
   { logLevels }: RequestContext,
 ): Requester => ({
-  capabilities: owner.server.shares.capabilitiesFor(client),
+  capabilities:
+    client.capabilities.declared === undefined
+      ? client.capabilities
+      : owner.server.shares.capabilitiesFor(client),
   logLevel: logLevel ?? logLevels.wantedBy(client),
 })
 

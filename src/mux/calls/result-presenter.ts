@@ -90,6 +90,7 @@ export class ResultPresenter {
     outcome: Outcome & { readonly kind: 'result' },
   ): Outcome {
     const { result } = outcome
+    if (outcome.passedFrom !== undefined) return outcome
     if (outcome.isPlain === true) {
       if (outcome.isStructured !== true) this.#checkOutput(call, record.exposed, result)
       return outcome

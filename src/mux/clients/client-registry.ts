@@ -3,11 +3,13 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { shortName } from '../../kernel/secrets/mask.js'
-import { type Call, type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
+import { type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
-import { type Interceptor, NEXT } from '../calls/call-record.js'
-import { askedName, ROUTES, type Route } from '../routes.js'
+import { hasSessions } from '../../model/peer.js'
+import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
+import { noMethod } from '../calls/unknown-method.js'
+import { askedName, type Conditions, ROUTES, type Route } from '../routes.js'
 import type { Audience, Change } from './list-changed.js'
 
 class ClientRecord implements Audience {
@@ -59,7 +61,7 @@ class ClientRecord implements Audience {
 
 type Versions = Partial<Record<ListName, string>>
 
-type ListVersions = Pick<Catalog, 'offer' | 'version' | 'viewFor'>
+type ListVersions = Pick<Catalog, 'offer' | 'own' | 'version' | 'viewFor'>
 
 /**
  * Tracks the connected clients and their announced capabilities. Any client may use current capabilities
@@ -67,10 +69,13 @@ type ListVersions = Pick<Catalog, 'offer' | 'version' | 'viewFor'>
  */
 export class ClientRegistry {
   readonly #catalog: ListVersions
+  readonly #isAlone: boolean
   readonly #byClient = new Map<Client, ClientRecord>()
 
-  constructor(catalog: ListVersions) {
+  /** `isAlone` if unknown methods pass to the only server. */
+  constructor(catalog: ListVersions, isAlone = false) {
     this.#catalog = catalog
+    this.#isAlone = isAlone
   }
 
   get size(): number {
@@ -90,14 +95,14 @@ export class ClientRegistry {
   }
 
   /** Returns whether a client has a method; registers a sessionless client with its first request. */
-  hasMethod(client: Client, { serverRequests }: Route): boolean {
+  hasMethod(client: Client, { serverRequests }: Conditions): boolean {
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
     if (client.serverRequests === 'returned') this.add(client)
     return client.serverRequests === 'returned' || this.#byClient.get(client)?.announced !== undefined
   }
 
   /** Returns whether the capability for a method was announced to a client, or exists now. */
-  mayUse(viewer: Viewer, { needs }: Route): boolean {
+  mayUse(viewer: Viewer, { needs }: Conditions): boolean {
     const { client } = viewer
     if (needs === undefined || this.#byClient.get(client)?.announced?.[needs]) return true
     const { capabilities, isComplete } = this.#catalog.offer(viewer)
@@ -109,6 +114,10 @@ export class ClientRegistry {
   get interceptor(): Interceptor {
     const run: Interceptor['run'] = record => {
       const route = ROUTES.get(record.method)
+      if (this.#isAlone && this.#passes(record, route)) {
+        record.isPassed = true
+        return NEXT
+      }
       if (route === undefined || !this.hasMethod(record.client, route)) return failed(noMethod(record))
       if (this.mayUse(record, route)) return NEXT
       // Items outside the view count as unknown, even if the view has no item of that kind.
@@ -116,6 +125,17 @@ export class ClientRegistry {
       return failed(asked === undefined ? noMethod(record) : unknown(asked))
     }
     return { name: 'methods', stage: 'request', run }
+  }
+
+  /** Returns whether a single server decides about a method: it is unknown, or lacks its capability. */
+  #passes(record: CallRecord, route: Route | undefined): boolean {
+    if (!this.hasMethod(record.client, route ?? {})) return false
+    if (route === undefined) return true
+    const needs = route.way === 'catalog' ? LISTS[route.list].capability : route.needs
+    if (this.mayUse(record, { needs })) return false
+    // Servers of 2026-07-28 do not have methods of sessions.
+    const facts = this.#catalog.own(record)
+    return route.serverRequests === undefined || (facts !== undefined && hasSessions(facts))
   }
 
   listed(client: Client, list: ListName, version: string): void {
@@ -146,8 +166,5 @@ export class ClientRegistry {
     return this.#byClient.values()
   }
 }
-
-const noMethod = ({ method }: Call): Fault =>
-  new Fault('unknown-method', `Method not found: ${shortName(method, 128)}`)
 
 const unknown = (asked: string): Fault => new Fault('invalid-params', `Unknown: ${shortName(asked, 128)}`)

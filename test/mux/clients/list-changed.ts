@@ -105,6 +105,7 @@ t.test('of changes that come together one that is told to everybody is enough', 
     let version = 'before'
     const registry = new ClientRegistry({
       offer: () => ({ capabilities: ALL, isComplete: true }),
+      own: () => undefined,
       version: () => version,
       viewFor: () => undefined,
     })

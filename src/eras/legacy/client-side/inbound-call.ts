@@ -18,7 +18,7 @@ import {
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { InboundCall } from '../../shared/inbound-call.js'
 import { encodeLegacyEnd, encodeLegacyFault, projectLegacyError } from '../errors.js'
-import { knowsStructure, projectLegacyOnce } from '../project/messages.js'
+import { knowsStructure, projectLegacyOnce, projectPassed } from '../project/messages.js'
 
 /** The part of the session that an inbound call uses. */
 interface Session extends Client {
@@ -122,8 +122,9 @@ export class LegacyInboundCall extends InboundCall {
   }
 
   /** Returns the parts of a result that the client's revision knows. */
-  #known({ result, isPlain, isStructured }: Answer & { kind: 'result' }): JsonText {
+  #known({ result, isPlain, isStructured, passedFrom }: Answer & { kind: 'result' }): JsonText {
     const { revision } = this.#session
+    if (passedFrom !== undefined) return isLegacyRevision(passedFrom) ? result : projectPassed(result)
     const isKnown = isPlain === true && (isStructured !== true || knowsStructure(revision))
     return isKnown ? result : projectLegacyOnce(revision, this.method, result)
   }

@@ -18,7 +18,13 @@ import { LISTS, type ListName, listOfMethod } from '../../../model/listing.js'
 import type { LegacyRevision } from '../../../model/revision.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectBlock, projectContents, projectMessage } from './content.js'
-import { projectAnnotations, projectInnerMeta, projectLegacyMeta, projectRequestMeta } from './meta.js'
+import {
+  projectAnnotations,
+  projectInnerMeta,
+  projectLegacyMeta,
+  projectRequestMeta,
+  withoutModernMeta,
+} from './meta.js'
 import { projectOutputSchema, withObjectProperties } from './schemas.js'
 
 type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
@@ -85,6 +91,10 @@ const projectFrame = (revision: LegacyRevision, result: JsonText): JsonText => {
   const known = mayContain(result, ...MODERN_KEYS) ? withoutMember(result, ...MODERN_MEMBERS) : result
   return projectLegacyMeta(revision, known)
 }
+
+/** Projects a modern result of an unknown method: other members may belong to an extension. */
+export const projectPassed = (result: JsonText): JsonText =>
+  withoutModernMeta(mayContain(result, '"resultType"') ? withoutMember(result, 'resultType') : result)
 
 /** Projects a result for a client of `revision`; returns the same reference if it is fully supported. */
 export const projectLegacyResult = (revision: LegacyRevision, method: string, result: JsonText): JsonText => {

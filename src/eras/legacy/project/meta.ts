@@ -26,6 +26,10 @@ export const projectRequestMeta = (revision: LegacyRevision, params: JsonText): 
     at => at.keyStarts(RESERVED) && !(revision >= '2025-11-25' && at.keyIs(`${RESERVED}related-task`)),
   )
 
+/** Removes the envelope of 2026-07-28 from params or a result of a method that the proxy does not know. */
+export const withoutModernMeta = (holder: JsonText): JsonText =>
+  withoutInner(holder, '_meta', at => at.keyStarts(RESERVED) && MODERN_KEYS.some(key => at.keyIs(key)))
+
 /** Projects the `Annotations` of a resource or block; `lastModified` exists since 2025-06-18. */
 export const projectAnnotations = (revision: LegacyRevision, holder: JsonText): JsonText =>
   revision < '2025-06-18'

@@ -14,6 +14,7 @@ import { hasBecomeModern } from '../../shared/probe-verdict.js'
 import { isSafe } from '../../shared/safe-methods.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectLegacyRequest } from '../project/messages.js'
+import { withoutModernMeta } from '../project/meta.js'
 
 /** The part of the connection that a request uses. */
 export interface LegacyOutboundContext {
@@ -112,7 +113,9 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
     }
     if (outcome.kind !== 'result') return outcome
     const { result } = outcome
-    const { method } = this.#request
+    const { method, isPassed } = this.#request
+    if (isPassed === true && kindOf(result) === 'object')
+      return { kind: 'result', result, passedFrom: revision }
     if (method === 'tools/call') {
       const plain = plainOf(result)
       if (plain !== undefined) return { kind: 'result', result, isPlain: true, ...plain }
@@ -128,9 +131,11 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
 /** Projects params for a server of `revision`, with our own progress token. */
 const paramsFor = (
   revision: LegacyRevision,
-  { method, params, isBare, wantsProgress, taskTtlMs }: Request,
+  { method, params, isBare, wantsProgress, taskTtlMs, isPassed }: Request,
   id: number,
 ): JsonText | undefined => {
+  if (isPassed === true)
+    return withProgressToken(params && withoutModernMeta(params), wantsProgress ? textOf(id) : undefined)
   const known = isBare === true ? params : projectLegacyRequest(revision, method, params)
   const asked = withTask(known, taskTtlMs)
   if (isBare !== true || asked === undefined)

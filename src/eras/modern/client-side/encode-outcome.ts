@@ -22,7 +22,7 @@ import { META, MODERN_REVISION } from '../../shared/protocol.js'
 import { type ErrorStage, encodeModernEnd, httpStatusOf, projectModernError } from '../errors.js'
 import { isCacheable, methodMayNeedInput } from '../methods.js'
 import { projectModernOnce } from '../project/messages.js'
-import { readResultType, stamped } from '../result-type.js'
+import { COMPLETE, marked, readResultType, stamped } from '../result-type.js'
 
 export interface RequestFacts {
   readonly id: JsonText
@@ -53,9 +53,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
   const { id, method } = asked
   switch (outcome.kind) {
     case 'result':
-      return outcome.isPlain === true && method === 'tools/call'
-        ? plainText(outcome.result, id, identity)
-        : resultText(outcome.result, outcome.hints, asked, identity)
+      return encodeAnyResult(outcome, asked, identity)
     case 'input':
       return methodMayNeedInput(method)
         ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
@@ -78,6 +76,17 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
         outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
       )
   }
+}
+
+const encodeAnyResult = (
+  { result, isPlain, hints, passedFrom }: Outcome & { readonly kind: 'result' },
+  asked: RequestFacts,
+  identity: JsonText,
+): Response => {
+  if (passedFrom !== undefined) return passedText(result, asked, identity)
+  return isPlain === true && asked.method === 'tools/call'
+    ? plainText(result, asked.id, identity)
+    : resultText(result, hints, asked, identity)
 }
 
 /** Encodes the rejection of a request that was not dispatched. */
@@ -128,6 +137,16 @@ const resultText = (
   const complete = stamped(projectModernOnce(method, result), { type: 'complete', identity, members })
   return {
     frame: frameResult(id, method === LISTEN ? withSubscriptionId(complete, id) : complete),
+    status: OK,
+  }
+}
+
+/** Encodes a result of an unknown method, of any type; adds only members that this revision requires. */
+const passedText = (result: JsonText, { id, method }: RequestFacts, identity: JsonText): Response => {
+  const isTyped = readResultType(result) !== 'absent'
+  const hints = isCacheable(method) && memberOf(result, 'ttlMs') === undefined ? hintMembers(UNCACHED) : []
+  return {
+    frame: frameResult(id, marked(result, identity, [...(isTyped ? [] : [COMPLETE]), ...hints])),
     status: OK,
   }
 }

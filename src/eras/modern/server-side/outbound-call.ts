@@ -80,9 +80,9 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
 
   start(): void {
     const { conversation, identity } = this.#context
-    const { method, params, isBare, wantsProgress } = this.#request
+    const { method, params, isBare, wantsProgress, isPassed } = this.#request
     this.id = conversation.nextId()
-    const known = isBare === true ? params : projectModernRequest(params)
+    const known = isBare === true || isPassed === true ? params : projectModernRequest(params)
     const enveloped = requestParams(known, identity, this.#request)
     const token = wantsProgress ? textOf(this.id) : undefined
     const whole = isBare === true && !wantsProgress ? enveloped : withProgressToken(enveloped, token)
@@ -170,7 +170,8 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
     if (kindOf(result) !== 'object') {
       return badAnswer(server, `Server ${server} answered ${method} with something other than an object`)
     }
-    return (method === 'tools/call' ? plainResult(result) : undefined) ?? this.#typed(result)
+    const mayBePlain = method === 'tools/call' && this.#request.isPassed !== true
+    return (mayBePlain ? plainResult(result) : undefined) ?? this.#typed(result)
   }
 
   /** Returns a required extension that the client declared, and that the proxy did not pass on. */
@@ -184,19 +185,23 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
   }
 
   #typed(result: JsonText): Outcome {
-    const { server } = this.#context
-    const { method, followsTasks } = this.#request
+    const { method, followsTasks, isPassed } = this.#request
     switch (readResultType(result)) {
       case 'complete':
       case 'absent':
-        return succeeded(this.#listed(method, result))
+        return isPassed === true ? passed(result) : succeeded(this.#listed(method, result))
       case 'input_required':
-        return methodMayNeedInput(method) ? { kind: 'input', result } : strangeType(server, result)
+        return methodMayNeedInput(method) ? { kind: 'input', result } : this.#ofOtherType(result)
       case 'task':
-        return followsTasks === true ? { kind: 'task', result } : strangeType(server, result)
+        return followsTasks === true ? { kind: 'task', result } : this.#ofOtherType(result)
       case 'unknown':
-        return strangeType(server, result)
+        return this.#ofOtherType(result)
     }
+  }
+
+  /** Extensions may add types of results (basic, "ResultType"). */
+  #ofOtherType(result: JsonText): Outcome {
+    return this.#request.takesAnyType === true ? passed(result) : strangeType(this.#context.server, result)
   }
 
   #listed(method: string, result: JsonText): JsonText {
@@ -299,6 +304,8 @@ const hasTool = (page: JsonText, tool: string): boolean =>
 
 const codeOf = (outcome: Outcome): number | undefined =>
   outcome.kind === 'error' ? errorCode(outcome.error) : undefined
+
+const passed = (result: JsonText): Outcome => ({ kind: 'result', result, passedFrom: MODERN_REVISION })
 
 const cannotMerge = (server: string, extension: string): string =>
   `Server ${server} requires extension ${shortName(extension, 64)}, which cannot be merged; use bridge`
