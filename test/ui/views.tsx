@@ -14,7 +14,7 @@ import { errorsWith, sameness } from '../../src/ui/views/errors.js'
 import { actionOf } from '../../src/ui/views/keys.js'
 import { humanName, limitRows } from '../../src/ui/views/limits.js'
 import { joinedLines, logLine } from '../../src/ui/views/log.js'
-import { allSlots, perMinute } from '../../src/ui/views/overview.js'
+import { allSlots, inFlightText, perMinute } from '../../src/ui/views/overview.js'
 import { PageFrame } from '../../src/ui/views/page.js'
 import { hiddenText, leftOutText, listText } from '../../src/ui/views/server.js'
 import { chosenTheme } from '../../src/ui/views/theme.js'
@@ -383,6 +383,12 @@ t.test('a server that needs a login has a button that leads there', t => {
     /href="http/,
   )
   t.match(render(<Offered offer={{}} command={command} />), command)
+  t.end()
+})
+
+t.test('the overview shows how long the oldest call has been in flight', t => {
+  t.equal(inFlightText(0, undefined), '0')
+  t.equal(inFlightText(3, 1_800_000), '3, oldest 30 min')
   t.end()
 })
 

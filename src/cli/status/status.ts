@@ -3,6 +3,7 @@ import type { VariableStatus } from '../../control/environment/environment.js'
 import { cause } from '../../diagnostics/explain.js'
 import { withErrorLine } from '../../kernel/error-lines.js'
 import { isObject, objectIn } from '../../kernel/object.js'
+import type { CallInFlight } from '../../telemetry/status/calls-in-flight.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import { configTarget } from '../shared/configuration.js'
 import { count, numbered, print, printText, spanText } from '../shared/output/output.js'
@@ -181,15 +182,42 @@ export const shownStatus = (found: ProxyStatus): string => {
     found.state,
     `up ${spanText(found.upMs)}`,
     count(found.sessions, 'session'),
-    `${count(found.calls, 'call')} under way`,
+    callsText(found),
     `${Math.round(found.rssBytes / 2 ** 20)} MiB${found.pressure > 0 ? ', short of memory' : ''}`,
   ]
   const rows = [...found.servers, ...leavingOf(found)].map(rowOf)
   const table = rows.length === 0 ? NO_SERVERS : tableText(HEADINGS, rows, stdoutLayout())
   const first = isStopped ? `${found.name} ${found.version}, not running: clients start it` : head.join(', ')
   const top = [first, ...configLines(found), ...authLines(found)].join('\n')
+  const calls = inFlightTable(found)
   const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]
-  return [top, table, ...lines.map(each => each.join('\n')).filter(Boolean)].join('\n\n')
+  return [top, table, calls, ...lines.map(each => each.join('\n'))].filter(Boolean).join('\n\n')
+}
+
+const callsText = ({ calls, oldestCallMs }: ProxyStatus): string => {
+  const oldest = oldestCallMs === undefined ? '' : `, the oldest for ${spanText(oldestCallMs)}`
+  return `${count(calls, 'call')} under way${oldest}`
+}
+
+const STAGES: Readonly<Record<CallInFlight['where'], string>> = {
+  proxy: 'in the proxy',
+  waiting: 'waits for its server',
+  server: 'at its server',
+}
+
+/** Shows the oldest calls in flight; absent in older versions. */
+const inFlightTable = ({ calls, inFlight = [] }: Partial<ProxyStatus>): string => {
+  if (inFlight.length === 0) return ''
+  const rows = inFlight.map(({ ageMs, server, name, method, clientName, client, where }) => [
+    spanText(ageMs),
+    server ?? '-',
+    name ?? method,
+    clientName ?? `client ${client}`,
+    STAGES[where],
+  ])
+  const table = tableText(['IN FLIGHT', 'SERVER', 'CALL', 'CLIENT', 'STAGE'], rows, stdoutLayout())
+  const rest = (calls ?? 0) - inFlight.length
+  return rest > 0 ? `${table}\nand ${count(rest, 'more call')}` : table
 }
 
 /** Absent in older versions. */

@@ -8,9 +8,9 @@ import { silentLogger } from '../../kernel/logger.js'
 import { MASK, mask, sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
-import type { CallRecord } from '../../mux/calls/call-record.js'
 import type { Server } from '../../peers/server.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
+import { callsInFlight } from '../../telemetry/status/calls-in-flight.js'
 import { exposedTo } from '../../telemetry/status/exposed.js'
 import type { ControlApiContext } from './context.js'
 import { troublesIn } from './troubles.js'
@@ -168,6 +168,9 @@ export const clientsView = ({ router }: ControlApiContext) => {
 const shownHow = (found: ReturnType<typeof exposedTo>) =>
   found && { view: found.view, tools: { mode: found.mode, why: found.why } }
 
+/** Maximum calls in flight that are listed. */
+const IN_FLIGHT_MAX = 512
+
 /**
  * Returns the calls in flight and the last finished calls, optionally only those after `after`. Excludes
  * arguments and results.
@@ -189,13 +192,9 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
     const name = client === undefined ? history?.nameOfLeft(id) : textMember(client.info, 'name')
     return name && clean(name)
   }
-  const inFlight = [...(history?.inFlight ?? [])].slice(0, 512).map(call => ({
-    client: call.client.id,
-    method: clean(call.method),
-    server: call.servedBy,
-    name: call.ownName && clean(call.ownName),
-    where: whereIs(call),
-    ms: Math.round(nowMs - call.beganMs),
+  const inFlight = callsInFlight({ router, clock }, IN_FLIGHT_MAX).map(({ ageMs, ...call }) => ({
+    ...call,
+    ms: ageMs,
   }))
   // Copying members one by one is faster than object rest, and this takes most of a viewer's time.
   const recent = (history?.recent(after) ?? []).map(
@@ -213,12 +212,6 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
     }),
   )
   return { version: 1, underWay: inFlight, recent }
-}
-
-/** Returns the stage of a call: looked up, queued for its server, or sent. */
-const whereIs = ({ servedBy, sentMs }: CallRecord): string => {
-  if (servedBy === undefined) return 'proxy'
-  return sentMs === undefined ? 'waiting' : 'server'
 }
 
 /** Returns the active configuration without secrets, and the problems of the file. */

@@ -22,6 +22,7 @@ import type { Loss } from '../../peers/supervisor.js'
 import { tokensOfTool } from '../../search/tool-cost.js'
 import type { Children } from '../../state/processes/children.js'
 import { type AbsenceCode, causeOfFault, waitingCause } from './absence.js'
+import { type CallInFlight, callsInFlight } from './calls-in-flight.js'
 import type { ConfigStatus } from './config-status.js'
 import { type Exposed, exposed } from './exposed.js'
 import { residentBytes } from './memory-pressure.js'
@@ -285,8 +286,12 @@ export interface ProxyStatus {
   readonly state: 'ready' | 'draining' | 'stopped'
   readonly upMs: number
   readonly sessions: number
-  /** Requests in flight. */
+  /** The number of requests in flight. */
   readonly calls: number
+  /** The age of the oldest of them. Undefined if there is none. */
+  readonly oldestCallMs: number | undefined
+  /** The oldest of them, oldest first. */
+  readonly inFlight: readonly CallInFlight[]
   readonly rssBytes: number
   /** Memory pressure, from 0 to 4. */
   readonly pressure: Pressure
@@ -316,8 +321,12 @@ export const statusOfServer = (context: StatusContext, wanted: string): ServerSt
   return (server && configuredStatus(server, context)) ?? (waiting && waitingStatus(waiting))
 }
 
+/** Maximum calls in flight that are listed. */
+const IN_FLIGHT_MAX = 20
+
 export const proxyStatus = (context: StatusContext): ProxyStatus => {
   const { bounds, clock, admission, router, startedMs } = context
+  const inFlight = callsInFlight(context, IN_FLIGHT_MAX)
   const statusOf = (server: Server) => configuredStatus(server, context) ?? []
   return {
     name: IDENTITY.name,
@@ -327,6 +336,8 @@ export const proxyStatus = (context: StatusContext): ProxyStatus => {
     upMs: Math.round(clock.nowMs() - startedMs),
     sessions: router.load.clients,
     calls: admission.inside,
+    oldestCallMs: inFlight[0]?.ageMs,
+    inFlight,
     rssBytes: residentBytes() ?? 0,
     pressure: bounds.pressure,
     limits: bounds.hits,

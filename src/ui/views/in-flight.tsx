@@ -29,7 +29,7 @@ export const InFlightView = ({ calls }: { readonly calls: readonly InFlightCall[
               {call.server === undefined ? '' : `${call.server} › `}
               {call.name ?? call.method}
             </span>
-            <span class="muted">client {call.client}</span>
+            <span class="muted">{call.clientName ?? `client ${call.client}`}</span>
           </li>
         ))}
       </ul>

@@ -3,7 +3,7 @@ import type { Slot } from '../../mux/calls/counting/durations.js'
 import { hrefOf } from '../live/route.js'
 import { isOn, type PageState, problemsOf } from '../live/state.js'
 import { FactList } from '../parts/facts.js'
-import { bytes, countText, many, ms } from '../parts/format.js'
+import { age, bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { CommandText, Empty } from '../parts/text.js'
 import { InFlightView } from './in-flight.js'
@@ -28,6 +28,10 @@ export const allSlots = (view: ServersView): readonly Slot[] => {
     ),
   )
 }
+
+/** Returns the number of calls in flight, with the age of the oldest. @internal */
+export const inFlightText = (calls: number, oldestMs: number | undefined): string =>
+  oldestMs === undefined ? countText(calls) : `${countText(calls)}, oldest ${age(oldestMs)}`
 
 /** Returns the calls in the last six complete slots. @internal */
 export const perMinute = (slots: readonly Slot[]): number =>
@@ -58,7 +62,7 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
             ['Calls a minute', countText(perMinute(slots))],
             ['Last 10 minutes', <Sparkline slots={slots} />],
             ['Failed in 10 min', countText(errors)],
-            ['In flight', countText(status.calls)],
+            ['In flight', inFlightText(status.calls, state.inFlight[0]?.ms)],
             ['Overhead p99', servers.overheadP99Ms === undefined ? '–' : `≤ ${ms(servers.overheadP99Ms)}`],
             ['Clients', countText(status.sessions)],
             ['Memory', bytes(status.rssBytes)],

@@ -196,6 +196,16 @@ t.test('status reports what needs its user: a refused file, a restart, a login, 
     text({ auth: { people: 2, issuers: ['https://i.example'], embedded: true, refused: 0 } }),
     /^auth: tokens of 2 people, https:\/\/i\.example, its own authorization server; /m,
   )
+  t.match(text({}), /, 2 calls under way, 1 MiB/)
+  const call = { client: 3, method: 'tools/call', server: 'web', name: 'build', where: 'server' }
+  const inFlight = [
+    { ...call, clientName: 'claude-code', ageMs: 1_900_000 },
+    { ...call, server: undefined, name: undefined, where: 'proxy', ageMs: 5 },
+  ]
+  const calls = text({ calls: 5, oldestCallMs: 1_900_000, inFlight })
+  t.match(calls, /, 5 calls under way, the oldest for 31m, /)
+  t.match(calls, /^31m +web +build +claude-code +at its server\n0s +- +tools\/call +client 3 +in the proxy$/m)
+  t.match(calls, /^and 3 more calls$/m)
   const server = {
     ...{ name: 'web', state: 'waiting', why: 'its login', connections: 0, stateMs: 0, transport: 'http' },
     ...{ pids: [], clients: 0, failures: 0, principals: { served: 3, signedIn: 1 } },

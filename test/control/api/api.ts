@@ -188,11 +188,17 @@ t.test('a call in flight shows what it waits for, without its contents', async t
   const { underWay } = await get('/calls')
   t.match(underWay, [{ method: 'tools/call', server: 'web', name: 'slow', where: 'server' }])
   t.type(underWay[0].ms, 'number')
+  const status = await get('/status')
+  const client = { clientName: 'mcp-proxy' }
+  t.match(status, { calls: 1, inFlight: [{ server: 'web', name: 'slow', where: 'server', ...client }] })
+  t.equal(status.oldestCallMs, status.inFlight[0].ageMs)
+  t.ok(status.oldestCallMs >= 0)
   t.match((await get('/clients')).clients, [{ calls: 1 }])
   t.match((await get('/servers')).servers[0], { name: 'web', inFlight: 1 })
   finish()
   await ending
   t.same((await get('/calls')).underWay, [])
+  t.match(await get('/status'), { calls: 0, oldestCallMs: undefined, inFlight: [] })
   const names = async (query: string) =>
     (await get(`/tools${query}`)).tools.map(({ name }: { readonly name: string }) => name)
   t.same(await names(''), ['web__slow', 'other__x'])
