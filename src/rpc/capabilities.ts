@@ -1,12 +1,14 @@
 import {
   at,
   EMPTY,
+  elementsOf,
   type JsonText,
   kindOf,
   memberOf,
   membersOf,
   ownText,
   some,
+  stringOf,
   textMember,
   textOf,
   withMember,
@@ -81,16 +83,31 @@ const passedExtensions = (capabilities: JsonText, from: Revision, to: Revision):
 
 const modeOf = (revision: Revision): ServerRequestMode => (isLegacyRevision(revision) ? 'pushed' : 'returned')
 
-/** Returns a declared capability: an object, or the `true` that some peers send instead. */
+/**
+ * Returns a declared capability: an object, or `true`, or the `[]` that PHP writes for an empty object.
+ */
 const declared = (capabilities: JsonText, name: string): JsonText | undefined => {
   const value = memberOf(capabilities, name)
   if (value === undefined) return undefined
   const kind = kindOf(value)
-  return kind === 'object' || (kind === 'boolean' && isTrue(value)) ? value : undefined
+  return kind === 'object' || kind === 'array' || (kind === 'boolean' && isTrue(value)) ? value : undefined
 }
 
+/** As `declared`, for servers: a text or a number means yes, and a list may hold the names. */
+const offered = (capabilities: JsonText, name: string): JsonText | undefined => {
+  if (kindOf(capabilities) === 'array')
+    return some(elementsOf(capabilities), element => stringOf(element) === name) ? EMPTY : undefined
+  const value = memberOf(capabilities, name)
+  if (value === undefined) return undefined
+  const kind = kindOf(value)
+  const isYes = (kind === 'string' || kind === 'number') && !NO.test(value.toString('latin1'))
+  return isYes ? EMPTY : declared(capabilities, name)
+}
+
+const NO = /^(?:"(?:|no|false|none|off|0)"|0)$/i
+
 const isTrue = (value: JsonText | undefined): boolean =>
-  value !== undefined && value.toString('latin1') === 'true'
+  value !== undefined && /^(?:true|"true"|1)$/.test(value.toString('latin1', 0, 8))
 
 const flag = (capability: JsonText, name: string): boolean => isTrue(memberOf(capability, name))
 
@@ -118,9 +135,9 @@ const kept = (text: JsonText): JsonText => (text.length > INFO_BYTES ? EMPTY : o
 
 /** Decodes `ServerCapabilities` leniently (schema, all revisions). */
 const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
-  const tools = declared(text, 'tools')
-  const prompts = declared(text, 'prompts')
-  const resources = declared(text, 'resources')
+  const tools = offered(text, 'tools')
+  const prompts = offered(text, 'prompts')
+  const resources = offered(text, 'resources')
   return {
     tools: tools && { listChanged: flag(tools, 'listChanged') },
     prompts: prompts && { listChanged: flag(prompts, 'listChanged') },
@@ -128,8 +145,8 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
       listChanged: flag(resources, 'listChanged'),
       subscribe: flag(resources, 'subscribe'),
     },
-    completions: declared(text, 'completions') !== undefined,
-    logging: declared(text, 'logging') !== undefined,
+    completions: offered(text, 'completions') !== undefined,
+    logging: offered(text, 'logging') !== undefined,
     tasks:
       at(text, 'tasks', 'requests', 'tools', 'call') !== undefined ||
       at(text, 'extensions', TASKS_EXTENSION) !== undefined,

@@ -158,16 +158,19 @@ function requestOf(index: MessageIndex): Message | string {
     : { kind: 'request', id, method, params, named, meta }
 }
 
+const isNull = (text: JsonText | undefined): boolean => text !== undefined && kindOf(text) === 'null'
+
 function responseOf({ result, error, rawId, id }: MessageIndex): Message | string {
-  if (result !== undefined && error !== undefined) return 'A response must not have both result and error'
-  if (result !== undefined) {
+  // JSON-RPC 1.0 requires both members, and the unused one is null.
+  if (result !== undefined && (error === undefined || isNull(error))) {
     return id === undefined
       ? 'The id of a result must be a string or an integer of at most 4 KiB'
       : { kind: 'result', id, result }
   }
   if (error === undefined) return 'A message must have a method, a result or an error'
+  if (result !== undefined && !isNull(result)) return 'A response must not have both result and error'
   if (kindOf(error) !== 'object') return 'The member error must be an object'
-  if (id === undefined && rawId !== undefined && kindOf(rawId) !== 'null') {
+  if (id === undefined && rawId !== undefined && !isNull(rawId)) {
     return 'The id of an error must be a string, an integer or null'
   }
   return { kind: 'error', id, error }

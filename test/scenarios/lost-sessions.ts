@@ -4,7 +4,7 @@ import { createProxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { reply, rpcError, SessionServer } from '../support/server/session-server.js'
+import { reply, resultOf, rpcError, SessionServer } from '../support/server/session-server.js'
 import { SseSessionServer } from '../support/server/sse-session-server.js'
 
 const proxied = async (t: Test, entry: object): Promise<RawClient> => {
@@ -234,4 +234,18 @@ t.test('a stream that a server refuses later is checked with a ping', async t =>
   other.endStreams()
   await until(() => other.initialized === 2 && opened === 3, 'the new session')
   t.pass('the loss is found without a call')
+})
+
+t.test('answers that arrive on the stream of a GET after a 202 count', async t => {
+  const server = new SessionServer()
+  server.onGet = (_message, response) => server.stream(response)
+  server.onPost = (message, response) => {
+    if (message.id === undefined) return false
+    reply(response, 202)
+    setImmediate(() => server.push({ id: message.id, result: resultOf(message) }))
+    return true
+  }
+  const client = await proxied(t, await server.start(t))
+  t.match(textIn(await client.request('tools/list')), /s__echo/)
+  t.match(textIn(await client.call(1, 's__echo')), /content/)
 })

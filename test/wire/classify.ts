@@ -100,6 +100,13 @@ t.test('well-formed messages are taken apart', async t => {
       { kind: 'request', id: '77', method: 'tools/list' },
     ],
     ['{"params": null ,"method":"m","jsonrpc":"2.0"}', { kind: 'notification', method: 'm' }],
+    ['{"jsonrpc":"2.0","id":1,"result":{},"error":null}', { kind: 'result', id: '1', result: '{}' }],
+    ['{"error":null,"result":{},"id":1,"jsonrpc":"2.0"}', { kind: 'result', id: '1', result: '{}' }],
+    [
+      '{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1}}',
+      { kind: 'error', id: '1', error: '{"code":1}' },
+    ],
+    ['{"jsonrpc":"2.0","id":1,"result":null,"error":null}', { kind: 'result', id: '1', result: 'null' }],
     [
       '{"jsonrpc":"2.0","method":"m","params":{"_meta":null}}',
       { kind: 'notification', method: 'm', params: '{"_meta":null}' },

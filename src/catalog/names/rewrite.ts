@@ -40,11 +40,11 @@ const mapBlock: Rewrite = (block, map) => {
     : block
 }
 
-/** The interface of a tool (SEP-1865); SDKs also write the older flat key. */
+/** The interface of a tool (SEP-1865). SDKs also write the older flat key, or the key of OpenAI's Apps. */
 const mapInterface: Rewrite = (holder, map) =>
   editMember(holder, '_meta', meta => {
     const nested = editMember(meta, 'ui', ui => mapMember(ui, 'resourceUri', map))
-    return mapMember(nested, 'ui/resourceUri', map)
+    return mapMember(mapMember(nested, 'ui/resourceUri', map), 'openai/outputTemplate', map)
   })
 
 const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
@@ -77,8 +77,9 @@ const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['completion/complete', (params, map) => editMember(params, 'ref', ref => mapUri(ref, map))],
 ])
 
-/** Keys for `mayContain`; `resourceUri` may be nested or flat. */
-const URI_KEYS = ['"uri"', 'resourceUri"']
+/** Keys of interfaces for `mayContain`, nested or flat. */
+const INTERFACE_KEYS = ['resourceUri"', 'outputTemplate"']
+const URI_KEYS = ['"uri"', ...INTERFACE_KEYS]
 
 /** Translates the URIs in a result; returns the same reference if there are none. */
 export const rewriteUris = (method: string, result: JsonText, map: UriMap): JsonText => {
@@ -96,7 +97,7 @@ export const rewriteParams = (method: string, params: JsonText, map: UriMap): Js
 export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: ExposedAs): JsonText => {
   switch (list) {
     case 'tools': {
-      const tool = uri !== undefined && mayContain(item, 'resourceUri"') ? mapInterface(item, uri) : item
+      const tool = uri !== undefined && mayContain(item, ...INTERFACE_KEYS) ? mapInterface(item, uri) : item
       return named(tool, name)
     }
     case 'prompts':

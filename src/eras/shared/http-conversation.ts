@@ -110,6 +110,10 @@ export abstract class HttpConversation implements ExchangeContext {
     this.#checkRetirement()
   }
 
+  mayAnswerLater(_exchange: RequestExchange): boolean {
+    return false
+  }
+
   /** Gives the open stream of an ended request a moment to end. */
   lingers(exchange: RequestExchange): void {
     if (this.exchanges.size - this.dispatcher.pending.size > LINGERING_MAX) exchange.stop()

@@ -27,6 +27,7 @@ import {
 
 /** The maximum time an exchange stays open after its request was answered or cancelled. */
 const LINGER_MS = 5000
+const ACCEPTED = 202
 const UNANSWERED = 'The server sent no answer to the request'
 
 /** The conversation that exchanges belong to. */
@@ -43,6 +44,8 @@ export interface ExchangeContext {
    * request; then `body`, if given, may be its answer.
    */
   faultIn(exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined
+  /** Returns whether the answer to an accepted request may arrive outside of its exchange. */
+  mayAnswerLater(exchange: RequestExchange): boolean
   /** The request of an exchange has ended, but its event stream is still open. */
   lingers(exchange: RequestExchange): void
   /** The event stream of a request ended or broke without an answer. */
@@ -134,7 +137,8 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
       } else this.#body = new RefusalBody(outbound, clock, refused)
     } else if (mediaTypeOf(headers['content-type']) === 'text/event-stream')
       this.#body = new EventBody(outbound, this, bounds)
-    else if (isAnswer) this.#body = new WholeBody(outbound, bounds, body => this.#answered(body))
+    else if (isAnswer) this.#body = new WholeBody(outbound, bounds, body => this.#answered(status, body))
+    else if (isAcceptance(status, headers) && this.#owner.mayAnswerLater(this)) this.discard()
     else {
       this.discard()
       this.fail(statusFault(status))
@@ -150,14 +154,15 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     else this.fail(fault ?? new Fault('internal', 'The reply of the server lacks its headers'))
   }
 
-  #answered(body: Buffer | Fault): void {
+  #answered(status: number, body: Buffer | Fault): void {
     if (body instanceof Fault) {
       this.fail(body)
       return
     }
     this.over()
     this.#owner.dispatcher.take(body, this.sink)
-    if (this.isOpen) this.fail(new Fault('internal', UNANSWERED))
+    if (!this.isOpen || (status === ACCEPTED && this.#owner.mayAnswerLater(this))) return
+    this.fail(new Fault('internal', UNANSWERED))
   }
 
   /** Handles the body of an HTTP error: it may be the answer, or concern the conversation. */
@@ -202,3 +207,7 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     else this.over()
   }
 }
+
+/** Some servers answer requests on the standalone stream; the reply has no body then, or a word. */
+const isAcceptance = (status: number, headers: HttpHeaders): boolean =>
+  status === ACCEPTED || ((status === 200 || status === 204) && headers['content-type'] === undefined)

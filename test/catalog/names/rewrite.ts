@@ -26,6 +26,11 @@ const RESULTS: [string, string, string][] = [
     '{"content":[],"_meta":{"ui":{"resourceUri":"ui://fs+w/a"},"ui/resourceUri":"ui://fs+w/a","uri":"x:y"}}',
   ],
   [
+    'tools/call',
+    '{"content":[],"_meta":{"openai\\/outputTemplate":"ui://w/a.html","openai/widgetAccessible":true}}',
+    '{"content":[],"_meta":{"openai\\/outputTemplate":"ui://fs+w/a.html","openai/widgetAccessible":true}}',
+  ],
+  [
     'prompts/get',
     '{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":""}}},{"role":"user","content":[{"type":"resource_link","uri":"a:c","name":"c"}]}]}',
     '{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"fs+a:b","text":""}}},{"role":"user","content":[{"type":"resource_link","uri":"fs+a:c","name":"c"}]}]}',
@@ -108,6 +113,11 @@ t.test('an item is listed under its exposed name and URI', async t => {
   t.equal(
     rewriteItem('tools', tool, { name: 'fs__x', uri: expose }).toString(),
     '{ "name":"fs__x", "_meta":{"ui":{"resourceUri":"ui://fs+w"}},"inputSchema":{"maximum":1e400}}',
+  )
+  const app = json('{"name":"x","_meta":{"openai/outputTemplate":"ui://w"}}')
+  t.equal(
+    rewriteItem('tools', app, { uri: expose }).toString(),
+    '{"name":"x","_meta":{"openai/outputTemplate":"ui://fs+w"}}',
   )
   t.equal(rewriteItem('prompts', json('{"name":"p"}'), { name: 'fs__p' }).toString(), '{"name":"fs__p"}')
   t.equal(

@@ -27,6 +27,8 @@ const RESUME_TRIES = 5
 /** The first attempt is early: it distinguishes a network glitch from a crash. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+/** Above this, ended requests are forgotten. */
+const AWAITED_MAX = 1024
 /** The age up to which a session that has not served a client is new. */
 const NEW_MS = 5000
 
@@ -51,6 +53,10 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   readonly #sinceMs: number
   /** True if the server answered a client in this session. */
   #hasServed = false
+  /** True while the server has a standalone stream, or may have one. */
+  #isListening = false
+  /** Requests that the server accepted, and whose answers may arrive on the standalone stream. */
+  readonly #awaited = new Set<OwnId>()
   /** Ids up to this one were used by previous replicas. */
   #ids = 0
   receivesUnsolicited = false
@@ -92,7 +98,16 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params))
   }
 
+  override mayAnswerLater({ id }: RequestExchange): boolean {
+    if (!this.#isListening || this.isOver) return false
+    if (this.#awaited.size > AWAITED_MAX)
+      for (const old of this.#awaited) if (!this.dispatcher.pending.has(old)) this.#awaited.delete(old)
+    this.#awaited.add(id)
+    return true
+  }
+
   forget(id: OwnId, onLate?: OnLate): void {
+    this.#awaited.delete(id)
     this.dispatcher.pending.forget(id, onLate)
     const exchange = this.exchanges.get(id)
     if (exchange !== undefined) this.lingers(exchange)
@@ -180,6 +195,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   async listen(): Promise<void> {
     const position = newPosition()
     let hasOpened = false
+    this.#isListening = true
     for (let tries = 0; !this.isOver; ) {
       const opened = await this.#openStream(position, this.#all.signal, hasOpened)
       let gotEvent = false
@@ -190,9 +206,15 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
         this.receivesUnsolicited = false
       } else if (typeof opened === 'number' && isFinal(opened)) {
         // There is no such stream: 405, or 404 without the route. Before giving up, tries without a position.
-        if (position.lastEventId === undefined) return
+        if (position.lastEventId === undefined) {
+          this.#isListening = false
+          this.#endAwaited()
+          return
+        }
         position.lastEventId = undefined
       }
+      // Without a position, answers on the previous stream are lost.
+      if (typeof opened === 'object' && position.lastEventId === undefined) this.#endAwaited()
       tries = gotEvent ? 0 : tries + 1
       await sleep(this.clock, reopenMs(position, tries, LISTEN), this.#all.signal)
     }
@@ -290,8 +312,18 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     if (!this.isOver) void outcomeOf(this, this.nextId(), 'ping', undefined)
   }
 
+  /** Ends the requests whose answers were to arrive on the standalone stream. */
+  #endAwaited(): void {
+    for (const id of this.#awaited) {
+      const why = new Fault('disconnected', 'The server ended the stream without an answer')
+      this.dispatcher.pending.drop(id)?.ended(failed(why))
+    }
+    this.#awaited.clear()
+  }
+
   retire(why: Fault): void {
     if (this.isOver) return
+    this.#endAwaited()
     this.#leave()
     this.endAfterReplies(why)
   }

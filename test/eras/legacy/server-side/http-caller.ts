@@ -394,6 +394,52 @@ t.test('a stream without event ids that ends without the answer fails the reques
   t.equal(http.waiting, 0)
 })
 
+t.test('an accepted request may be answered on the standalone stream', async t => {
+  let stream: FakeExchange | undefined
+  const { call, http, clock } = await connected({
+    get: exchange => {
+      stream = exchange
+      exchange.sse()
+    },
+  })
+  const accept = (status: number, headers = {}, body = '') => {
+    const one = call()
+    one.exchange.reply(status, headers, body)
+    return one
+  }
+  const all = [
+    accept(202),
+    accept(202, { 'content-type': 'text/plain' }, 'Accepted'),
+    accept(202, { 'content-type': 'application/json' }, '{}'),
+    accept(200),
+    accept(204),
+  ]
+  await settled()
+  for (const { ends, exchange } of all) {
+    t.same(ends, [])
+    stream?.event({ id: exchange.message.id, result: { content: [] } })
+    await settled()
+    t.same(ends, ['result {"content":[]}'])
+  }
+  const lost = accept(202)
+  await settled()
+  stream?.end()
+  await settled()
+  t.same(lost.ends, ['disconnected: The server ended the stream without an answer'])
+  const late = accept(202)
+  await pass(clock, 5000)
+  http.next().reply(405)
+  await settled()
+  t.same(late.ends, ['disconnected: The server ended the stream without an answer'], 'no stream any more')
+  t.match((await acceptedAfter(accept)).ends, [/^unavailable: .*neither JSON nor an event stream/])
+})
+
+const acceptedAfter = async <T>(accept: (status: number) => T): Promise<T> => {
+  const one = accept(202)
+  await settled()
+  return one
+}
+
 // ── resuming ──
 
 t.test('a broken stream is taken up after its last event, when the server wants it', async t => {
