@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { causeTable, exampleFinding } from './docs/cause-tables.mjs'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
+import { formatTable } from './docs/format-table.mjs'
 import { withPart } from './docs/markdown.mjs'
 import { messagesText } from './docs/messages.mjs'
 import { floorPlan, roomTable } from './docs/room-map.mjs'
@@ -104,9 +105,11 @@ const pages = async () => {
     'causes',
     "export * from './src/diagnostics/causes.ts'; export { cause, explain } from './src/diagnostics/explain.ts'",
   )
+  const { FORMATS } = await load('formats', "export { FORMATS } from './src/setup/clients/formats.ts'")
   const all = {
     ...partsOf(documentedSchema()),
     'cli.md': { commands: commandsText(verbs.SECTIONS), 'exit codes': exitTable(verbs.EXIT_TABLE) },
+    'clients.md': { formats: formatTable(FORMATS) },
     'doctor.md': { messages: causeTable(causes) },
     '../README.md': { finding: exampleFinding(causes) },
     'architecture.md': { rooms: await floorPlan() },

@@ -20,7 +20,7 @@ export type VariableForm =
   | 'run'
 
 /** Conventions of the files that a program reads servers from. */
-export interface Format {
+export interface ClientFormat {
   /** Id of the client, if it is one that we edit. */
   readonly id: string
   readonly label: string
@@ -42,8 +42,8 @@ export interface Format {
 type Row = readonly [
   id: string,
   label: string,
-  facts: Omit<Format, 'id' | 'label' | 'timeoutUnit' | 'keys' | 'off'> &
-    Partial<Pick<Format, 'timeoutUnit' | 'keys' | 'off'>>,
+  facts: Omit<ClientFormat, 'id' | 'label' | 'timeoutUnit' | 'keys' | 'off'> &
+    Partial<Pick<ClientFormat, 'timeoutUnit' | 'keys' | 'off'>>,
 ]
 
 const EDITOR = ['env', 'input', 'editor', 'run'] as const
@@ -289,8 +289,11 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-/** All known formats. The documentation lists them. */
-export const FORMATS: readonly Format[] = ROWS.map(([id, label, facts]) => ({
+/**
+ * All known formats, which docs/clients.md lists.
+ * @internal
+ */
+export const FORMATS: readonly ClientFormat[] = ROWS.map(([id, label, facts]) => ({
   timeoutUnit: 'unclear',
   keys: [],
   off: [],
@@ -300,13 +303,13 @@ export const FORMATS: readonly Format[] = ROWS.map(([id, label, facts]) => ({
 }))
 
 /** Returns the format of a client's files. */
-export const formatOf = (id: string): Format | undefined => FORMATS.find(each => each.id === id)
+export const formatOf = (id: string): ClientFormat | undefined => FORMATS.find(each => each.id === id)
 
 /** Returns whose file this is, by its name and folder. */
-export const formatOfPath = (path: string): Format | undefined => {
+export const formatOfPath = (path: string): ClientFormat | undefined => {
   const text = `/${path.replaceAll('\\', '/').toLowerCase()}`
-  const ends = (format: Format): readonly string[] => format.files.filter(end => text.endsWith(end))
-  const lengthOf = (format: Format): number => Math.max(0, ...ends(format).map(({ length }) => length))
+  const ends = (format: ClientFormat): readonly string[] => format.files.filter(end => text.endsWith(end))
+  const lengthOf = (format: ClientFormat): number => Math.max(0, ...ends(format).map(({ length }) => length))
   const [first] = FORMATS.filter(format => ends(format).length > 0).sort(
     (one, other) => lengthOf(other) - lengthOf(one),
   )
@@ -322,7 +325,7 @@ const TELLING: readonly (readonly [form: VariableForm, sign: string])[] = [
 ]
 
 /** Returns whose content this is, by keys that no other format has; undefined if that is unclear. */
-export const formatOfContent = (root: unknown, entries: readonly object[]): Format | undefined => {
+export const formatOfContent = (root: unknown, entries: readonly object[]): ClientFormat | undefined => {
   const keys = [root, ...entries].flatMap(each => (isObject(each) ? Object.keys(each) : []))
   const text = JSON.stringify(entries)
   const used = TELLING.filter(([, sign]) => text.includes(sign))

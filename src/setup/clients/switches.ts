@@ -3,13 +3,13 @@ import { isObject } from '../../kernel/object.js'
 import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
 import { readValue } from '../files/edit-file.js'
-import type { Format } from './formats.js'
+import type { ClientFormat } from './formats.js'
 import { type ClientMachine, foldersOf } from './machine.js'
 import { settingsFiles } from './tool-rules.js'
 
 /** A file with servers. */
 interface SwitchedFile {
-  readonly format: Format | undefined
+  readonly format: ClientFormat | undefined
   readonly file: string
   /** The whole file. */
   readonly root: unknown

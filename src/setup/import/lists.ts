@@ -1,19 +1,19 @@
 import { isObject } from '../../kernel/object.js'
 
 /** Returns a string, number or boolean as text; undefined for other values. */
-export const textOf = (value: unknown): string | undefined =>
+export const scalarText = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? String(value)
     : undefined
 
 /** Returns a text with other characters than white space. */
 export const filled = (value: unknown): string | undefined => {
-  const text = textOf(value)
+  const text = scalarText(value)
   return text === undefined || text.trim() === '' ? undefined : text
 }
 
 export const textsOf = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.flatMap(each => textOf(each) ?? []) : []
+  Array.isArray(value) ? value.flatMap(each => scalarText(each) ?? []) : []
 
 /** Values that were read, and whether others were left out. */
 interface Read<T> {
@@ -41,7 +41,7 @@ export const argumentsIn = (value: unknown): Read<string> => {
     const values = textsOf(value)
     return { values, isPartial: values.length < value.length }
   }
-  const text = textOf(value)
+  const text = scalarText(value)
   return { values: split(text ?? ''), isPartial: text === undefined && value !== undefined && value !== null }
 }
 

@@ -8,7 +8,7 @@ import type { VariableForm } from '../clients/formats.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { commandWords, withoutWindows } from './command-line.js'
-import { argumentsIn, filled, pairsIn, textOf, textsOf } from './lists.js'
+import { argumentsIn, filled, pairsIn, scalarText, textsOf } from './lists.js'
 import { timeLimitsIn } from './time-limits.js'
 import { type Input, type TextPlace, translated } from './variables.js'
 
@@ -109,8 +109,10 @@ const ifAny = (key: string, value: Json & object): ImportedEntry =>
 
 /** Returns whether a client's entry is switched off, in any client's words. */
 const isOff = (source: ContainerMembers): boolean =>
-  /^(?:true|1)$/i.test(textOf(source['disabled']) ?? '') ||
-  ['enabled', 'isEnabled', 'isActive', 'active'].some(key => /^(?:false|0)$/i.test(textOf(source[key]) ?? ''))
+  /^(?:true|1)$/i.test(scalarText(source['disabled']) ?? '') ||
+  ['enabled', 'isEnabled', 'isActive', 'active'].some(key =>
+    /^(?:false|0)$/i.test(scalarText(source[key]) ?? ''),
+  )
 
 /** Reads one entry and collects notes. */
 class Reader {
@@ -181,7 +183,7 @@ class Reader {
     const given = argumentsIn(source['args'])
     if (given.isPartial) this.#leaveOut('args')
     const words = this.#withoutCmd([
-      ...(Array.isArray(first) ? textsOf(first) : this.#words(textOf(first) ?? '', given.values)),
+      ...(Array.isArray(first) ? textsOf(first) : this.#words(scalarText(first) ?? '', given.values)),
       ...given.values,
     ])
     const env = this.#env(source)
@@ -224,7 +226,7 @@ class Reader {
     const names = [source['env_vars'], source['env_keys']].flatMap(list =>
       Array.isArray(list) ? (list as unknown[]) : [],
     )
-    const inherited = names.flatMap(each => textOf(isObject(each) ? each['name'] : each) ?? [])
+    const inherited = names.flatMap(each => scalarText(isObject(each) ? each['name'] : each) ?? [])
     return Object.fromEntries([
       ...inherited.map((name): [string, Json] => [name, `\${${name}}`]),
       ...given.map(([name, value]): [string, Json] => [name, this.#envValue(name, value)]),
@@ -232,20 +234,20 @@ class Reader {
   }
 
   #readEnvFile(given: unknown): void {
-    const path = textOf(given)
+    const path = scalarText(given)
     if (path !== undefined && path !== '') this.envFile = this.#text(path)
     else if (given !== undefined && path === undefined) this.obstacles.push('its envFile is not a path')
   }
 
   #envValue(name: string, value: unknown): Json {
     if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
-    const text = textOf(value)
+    const text = scalarText(value)
     if (text === undefined) this.#leaveOut(name)
     return this.#text(text ?? '', { hasShellVariables: this.#dialect.hasShellVariables })
   }
 
   #address(key: string, type: ReturnType<typeof transportTypeOf>): ImportedEntry {
-    const url = this.#text(textOf(this.#source[key])?.trim() ?? '')
+    const url = this.#text(scalarText(this.#source[key])?.trim() ?? '')
     const given = type === 'remote' || type === 'stdio' ? undefined : type
     const kind = given ?? (key === 'httpUrl' ? 'http' : undefined)
     // Without a type, the proxy falls back to HTTP+SSE, too.
@@ -269,12 +271,12 @@ class Reader {
     const named = Object.entries(mapOf(source['env_http_headers'])).map(
       ([name, variable]) => [name, `\${${String(variable)}}`] as const,
     )
-    const bearer = textOf(source['bearer_token_env_var'] ?? source['bearerTokenEnv'])
+    const bearer = scalarText(source['bearer_token_env_var'] ?? source['bearerTokenEnv'])
     return Object.fromEntries([
       ...(bearer === undefined ? [] : [['Authorization', `Bearer \${${bearer}}`] as const]),
       ...this.#apiKey(source['apiKey']),
       ...named,
-      ...given.map(([name, value]) => [name, this.#header(textOf(value) ?? '')] as const),
+      ...given.map(([name, value]) => [name, this.#header(scalarText(value) ?? '')] as const),
     ])
   }
 
@@ -283,16 +285,16 @@ class Reader {
     if (this.#dialect.hasHeaderVariables !== true) return this.#text(text)
     const env = this.#env(this.#source)
     return this.#text(text, {}, ['name', 'dollar']).replace(/(?<!\$)\$\{(\w+)\}/g, (all, name: string) =>
-      Object.hasOwn(env, name) ? (textOf(env[name]) ?? '') : `$${all}`,
+      Object.hasOwn(env, name) ? (scalarText(env[name]) ?? '') : `$${all}`,
     )
   }
 
   /** Reads a plain key (Continue), or a key with its header or query parameter (LibreChat). */
   #apiKey(given: unknown): readonly (readonly [string, string])[] {
-    const key = this.#text(textOf(isObject(given) ? given['key'] : given) ?? '')
+    const key = this.#text(scalarText(isObject(given) ? given['key'] : given) ?? '')
     if (key === '') return []
     const way = isObject(given) ? given['authorization_type'] : 'bearer'
-    if (way === 'custom') return [[textOf(mapOf(given)['custom_header']) ?? 'X-Api-Key', key]]
+    if (way === 'custom') return [[scalarText(mapOf(given)['custom_header']) ?? 'X-Api-Key', key]]
     return [['Authorization', `${way === 'basic' ? 'Basic' : 'Bearer'} ${key}`]]
   }
 

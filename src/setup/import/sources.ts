@@ -1,6 +1,6 @@
 import { dirname, join, resolve, sep } from 'node:path'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../clients/clients.js'
-import { type Format, formatOf, formatOfContent, formatOfPath } from '../clients/formats.js'
+import { type ClientFormat, formatOf, formatOfContent, formatOfPath } from '../clients/formats.js'
 import { type ClientMachine, type Folders, foldersOf } from '../clients/machine.js'
 import { withSwitches } from '../clients/switches.js'
 import { valueIn } from '../edit/change.js'
@@ -58,7 +58,7 @@ export interface SourceOptions {
 }
 
 /** Returns how to read the entries of a format; of an unknown one without it. `root` is the whole file. */
-export const dialectOf = (format: Format | undefined, root?: unknown): Dialect => ({
+export const dialectOf = (format: ClientFormat | undefined, root?: unknown): Dialect => ({
   timeoutUnit: format?.timeoutUnit ?? 'unclear',
   variables: format?.variables,
   hasShellVariables: format?.variables.includes('percent') ?? false,
