@@ -3,6 +3,8 @@ import type { OutgoingMessage } from './message-parts.js'
 
 /** Receives the events of a channel; nothing before `listen`, nothing after `closed`. */
 export interface ChannelListener {
+  /** True while a server owes an answer, and may be too busy to show other signs of life. */
+  readonly isBusy?: boolean
   /** One complete message without its framing; never empty. The listener owns the bytes. */
   message(bytes: Buffer): void
   /** A message above the limit was skipped; `ends` are its first and last bytes, if known. */
@@ -59,6 +61,9 @@ export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => 
     }
   }
   return {
+    get isBusy() {
+      return listener.isBusy === true
+    },
     message: bytes => attempt(() => listener.message(bytes)),
     skipped: (bytes, ends) => attempt(() => listener.skipped(bytes, ends)),
     overrun: () => attempt(() => listener.overrun?.()),

@@ -5,7 +5,10 @@ import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from '@mo
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { createPersonalToken, tokenHash } from '../../src/kernel/secrets/personal-token.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { isWindows } from '../support/processes.js'
+import { type Authorized, configWith, JSON_HEADERS, startAuthorized } from '../support/proxy/authorized.js'
 import { configFile, type Running, startBin } from '../support/proxy/start.js'
 
 // Clients that never initialize again outlive restarts of `serve`, and no call runs twice.
@@ -151,5 +154,45 @@ const restartUnderLoad = async (t: Test, signal: NodeJS.Signals): Promise<void> 
   await next.running.exited
 }
 
-t.test('clients of all SDKs continue after a restart under load', t => restartUnderLoad(t, 'SIGTERM'))
+// Windows has no such signal.
+t.test('clients of all SDKs continue after a restart under load', { skip: isWindows }, t =>
+  restartUnderLoad(t, 'SIGTERM'),
+)
 t.test('clients of all SDKs continue after the proxy was killed', t => restartUnderLoad(t, 'SIGKILL'))
+
+t.test(
+  'after a restart, a session belongs to its user with any token, until the user is removed',
+  async t => {
+    const [laptop, phone, other] = [createPersonalToken(), createPersonalToken(), createPersonalToken()]
+    const hashed = (...tokens: readonly string[]) =>
+      tokens.map(token => ({ hash: `sha256:${tokenHash(token)}` }))
+    const people = { alice: { tokens: hashed(laptop, phone) }, bob: { tokens: hashed(other) } }
+    const start = () => startAuthorized(t, { people }, { stateDir: join(t.testdirName, 'state') })
+    const list = async (proxy: Authorized, id: string, token?: string): Promise<number> => {
+      const headers = {
+        ...JSON_HEADERS,
+        'mcp-session-id': id,
+        ...(token && { authorization: `Bearer ${token}` }),
+      }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+      return (await proxy.ask('/mcp', { method: 'POST', headers, body })).status
+    }
+    t.testdir({})
+    const first = await start()
+    const id = String((await first.initialize(laptop)).headers['mcp-session-id'])
+    await first.proxy.close()
+
+    const next = await start()
+    t.equal(await list(next, id, other), 404, 'another user')
+    t.equal(await list(next, id), 401, 'no token')
+    t.equal(await list(next, id, createPersonalToken()), 401, 'an unknown token')
+    t.equal(await list(next, id, phone), 200, 'the same user')
+    t.equal(await list(next, id, other), 404)
+    next.proxy.reload(configWith({ people: { bob: people.bob } }))
+    t.equal(await list(next, id, phone), 401)
+    next.proxy.reload(configWith({ people }))
+    t.equal(await list(next, id, phone), 404, 'the session has ended with the user')
+    await next.proxy.close()
+    t.equal(await list(await start(), id, phone), 404)
+  },
+)

@@ -580,6 +580,19 @@ t.test('the client does not let its server send more than is allowed, and notice
   t.match(atSilent.ends, [{ code: 'disconnected', message: 'did not answer 2 pings' }])
 })
 
+t.test('a server over WebSocket need not answer pings while it has a request in flight', async t => {
+  const url = await stranger(t, ws => void ws.on('error', () => undefined), false)
+  const clock = new FakeClock()
+  const channel = await dial(url, { clock })
+  const listener = Object.assign(new Recorder(), { isBusy: true })
+  channel.listen(listener)
+  clock.advance(30 * 60_000)
+  t.same(listener.ends, [])
+  listener.isBusy = false
+  clock.advance(90_000)
+  t.match(listener.ends, [{ code: 'disconnected', message: 'did not answer 2 pings' }])
+})
+
 t.test('a connection that breaks in any state does not crash', async t => {
   const { url, port, accepted } = await listening(t)
   const reset = connect(port, '127.0.0.1')

@@ -72,6 +72,8 @@ export const status = (more: Partial<ProxyStatus> = {}): ProxyStatus => ({
   upMs: 7_200_000,
   sessions: 2,
   calls: 1,
+  oldestCallMs: undefined,
+  inFlight: [],
   rssBytes: 80 * 1024 * 1024,
   pressure: 0,
   limits: {},

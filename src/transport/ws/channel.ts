@@ -205,8 +205,9 @@ export class WsChannel implements Channel {
   }
 
   #beat(): void {
-    // While the channel is paused, or the ping is queued behind other bytes, silence means nothing.
-    if (this.#wasHeard || this.#ws.isPaused || this.#backlog.isBehind) this.#unansweredPings = 0
+    // While the channel is paused, the ping is queued behind other bytes, or a server works, silence means nothing.
+    const isWorking = this.#options.peer === 'server' && this.#events.listener?.isBusy === true
+    if (this.#wasHeard || this.#ws.isPaused || this.#backlog.isBehind || isWorking) this.#unansweredPings = 0
     this.#wasHeard = false
     if (this.#unansweredPings >= UNANSWERED_PINGS) {
       const fault = new Fault('disconnected', `did not answer ${UNANSWERED_PINGS} pings`)

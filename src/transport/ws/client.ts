@@ -13,6 +13,9 @@ import type { HttpCredential } from '../../wire/http-credential.js'
 import { transferFault } from '../http/faults.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
+/** Silence of a connection after which the system checks that the other machine is still there. */
+const PROBE_AFTER_MS = 60_000
+
 export interface WsClientOptions {
   /** `ws:` or `wss:`. */
   readonly url: string
@@ -91,7 +94,7 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
       reject(new RefusedHandshake(statusFault(statusCode, origin), statusCode, headers))
     })
     ws.once('upgrade', response => {
-      socket = response.socket
+      socket = response.socket.setKeepAlive(true, PROBE_AFTER_MS)
     })
     ws.once('open', () => {
       // Synchronously, so that the channel listens before the server's next message.

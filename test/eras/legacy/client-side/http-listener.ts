@@ -1042,7 +1042,7 @@ t.test('an answer that cannot wait for the rest of its batch is an error in its 
 
 t.test('a call ends ten minutes after its client lost the connection and did not resume', async t => {
   const { open, clock, handler, host } = start()
-  const { post, client } = await open('2025-11-25')
+  const { post } = await open('2025-11-25')
   const streamed = post(call(1, 'p'))
   handler.last.progress(progressOf({ progress: 1 }))
   const json = post(call(2), { accept: 'application/json' })
@@ -1053,7 +1053,7 @@ t.test('a call ends ten minutes after its client lost the connection and did not
   clock.advance(3000)
   t.same(handler.cancels, ['tools/call its client is gone', 'tools/call its client is gone'])
   clock.advance(50 * 60_000)
-  t.equal(client.openCalls, 1, 'a client that waits has no limit')
+  t.equal(handler.cancels.length, 2, 'a client that waits has no limit')
   handler.last.end(EMPTY)
   t.match(kept.messages.at(-1), { id: 3, result: {} })
   t.equal(host.sessions, 1)
