@@ -12,6 +12,7 @@ import { IDENTITY } from '../kernel/machine/identity.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
+import type { createHttpClient } from '../transport/http/client.js'
 import type { HttpClient } from '../wire/http.js'
 import type { HttpCredential } from '../wire/http-credential.js'
 import { type ProgramOptions, ProgramStarter, type ProgramsContext } from './programs.js'
@@ -41,7 +42,9 @@ export class Dialer {
   readonly #context: DialerContext
   readonly #memories = new WeakMap<ServerOptions, ServerMemory>()
   readonly #programs: ProgramStarter
+  /** For servers without settings of their own. */
   #http: HttpClient | undefined
+  readonly #ownHttp = new Map<ServerOptions, HttpClient>()
 
   constructor(configOf: (server: ServerOptions) => ServerConfig | undefined, context: DialerContext) {
     this.#configOf = configOf
@@ -91,6 +94,7 @@ export class Dialer {
     await this.#programs.close()
     await children.close()
     await this.#http?.close()
+    await Promise.all([...this.#ownHttp.values()].map(http => http.close()))
   }
 
   #memoryOf(owner: ServerOptions): ServerMemory {
@@ -132,11 +136,23 @@ export class Dialer {
   /** Loaded with the first remote server: a proxy with local servers starts faster without it. */
   async #httpClient(server: ServerConfig, { owner }: ProgramOptions): Promise<HttpClient> {
     const { createHttpClient } = await httpClient()
-    this.#http ??= createHttpClient()
+    const http = this.#clientOf(server, owner.owned?.by ?? owner, createHttpClient)
     const credential = await this.#context.logins.of(owner, server)
-    if (credential === undefined) return hasToken(server) ? withCredential(this.#http, FIXED) : this.#http
+    if (credential === undefined) return hasToken(server) ? withCredential(http, fixedToken(server)) : http
     await credential.prepare()
-    return withCredential(this.#http, credential)
+    return withCredential(http, credential)
+  }
+
+  /** All connections of a server share its client, also the ones of its users. */
+  #clientOf({ transport }: ServerConfig, owner: ServerOptions, create: typeof createHttpClient): HttpClient {
+    const { proxy, tls } = transport as UrlTransport
+    if (proxy === undefined && tls === undefined) {
+      this.#http ??= create()
+      return this.#http
+    }
+    const known = this.#ownHttp.get(owner) ?? create({ proxy, tls })
+    this.#ownHttp.set(owner, known)
+    return known
   }
 }
 
@@ -152,14 +168,17 @@ const hasToken = ({ transport }: ServerConfig): boolean =>
   Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
 
 /** Uses the static token in a server's headers. */
-const FIXED: HttpCredential = {
+const fixedToken = ({ transport }: ServerConfig): HttpCredential => ({
   authorize: () => undefined,
   refused: ({ status: httpStatus }) => {
-    const message = 'it refused the token in the configuration: check "headers.Authorization"'
+    const message =
+      'hasUrlLogin' in transport
+        ? 'it refused the user and password in its address: check "url"'
+        : 'it refused the token in the configuration: check "headers.Authorization"'
     const fault = new Fault('unauthorized', message, { data: { httpStatus } })
     return httpStatus === 401 ? Promise.reject(fault) : undefined
   },
-}
+})
 
 const counter = (): (() => number) => {
   let last = 0

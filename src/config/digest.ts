@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { ProxyConfig, ServerConfig } from './types.js'
 
-/** Removes the default `cwd` of a server, which depends on the folder of its file. Pure. */
+/**
+ * Removes settings that may differ between machines: the default `cwd`, which depends on the folder of the
+ * file, forward proxies and certificates. Pure.
+ */
 export const anywhere = (server: ServerConfig): ServerConfig => {
   const { transport, written } = server
+  if ('url' in transport) return { ...server, transport: { ...transport, proxy: undefined, tls: undefined } }
   return transport.kind === 'stdio' && written?.cwd === undefined
     ? { ...server, transport: { ...transport, cwd: '/' } }
     : server

@@ -59,7 +59,7 @@ export function parseConfig(
   const { timeouts, ...settings } = readSettings(contents.settings, context)
   const { disabled, ...servers } = readServers(
     contents.servers,
-    { ...context, timeouts },
+    { ...context, timeouts, proxy: settings.proxy },
     later !== undefined,
   )
   const access = readAuth(contents.settings, context)

@@ -1,5 +1,7 @@
 import type { ProblemId } from '../diagnostics/causes.js'
 import type { Limits } from '../kernel/limits.js'
+import type { ProxyRules } from '../kernel/machine/forward-proxy.js'
+import type { TlsSettings } from '../kernel/machine/tls-settings.js'
 import type { PlainSettings } from './schema/settings.generated.js'
 
 /** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
@@ -43,6 +45,13 @@ export interface UrlTransport {
   readonly url: string
   /** Sent with every request. Without prototype. May hold secrets. */
   readonly headers: Readonly<Record<string, string>>
+  /** True if `headers` has the user and password of the written URL. */
+  readonly hasUrlLogin?: boolean | undefined
+  /** Forward proxies for the server and its logins. May hold secrets. */
+  readonly proxy?: ProxyRules | undefined
+  readonly tls?: TlsSettings | undefined
+  /** Patterns of client headers to pass on, in lower case. */
+  readonly forwardHeaders?: readonly string[] | undefined
 }
 
 /** A running server on a local socket, with one message per line. */
@@ -365,6 +374,8 @@ export interface ProxyConfig extends ProxySettings {
   /** Servers that wait for variables; empty if no values can come later. */
   readonly waiting: readonly WaitingServer[]
   readonly listen: ListenConfig
+  /** Forward proxies for requests of the proxy itself. May hold secrets. */
+  readonly proxy: ProxyRules | undefined
   readonly limits: Limits
   /** Without it, no caller needs a credential. */
   readonly auth: AuthConfig | undefined

@@ -46,6 +46,7 @@ const DEFAULTS = {
   startupWaitMs: 4500,
   drainMs: 10_000,
   limits: DEFAULT_LIMITS,
+  proxy: undefined,
   auth: undefined,
   cluster: undefined,
   audit: undefined,

@@ -1,7 +1,7 @@
 import { Issuer } from '../../auth/resource-server/issuer.js'
 import { Issuers } from '../../auth/resource-server/issuers.js'
 import { TokenChecks } from '../../auth/resource-server/token-checks.js'
-import type { TokenIssuer } from '../../config/types.js'
+import type { ProxyConfig, TokenIssuer } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -11,13 +11,17 @@ interface IssuersContext {
   readonly bounds: LimitCounters
   readonly clock: Clock
   readonly log: Logger
+  readonly config: () => ProxyConfig
 }
 
 /** Creates the configured issuers, which check tokens and fetch metadata. */
-export const createIssuers = (rules: readonly TokenIssuer[], { bounds, clock, log }: IssuersContext) => {
+export const createIssuers = (rules: readonly TokenIssuer[], context: IssuersContext) => {
+  const { bounds, clock, config, log } = context
+  const proxy = (): ProxyConfig['proxy'] => config().proxy
   const issuers = rules.map(rule => {
     const { issuer, jwksUri = issuer, allowHttp } = rule
-    return new Issuer(rule, createGuardedFetch({ trusted: [issuer, jwksUri], allowHttp, clock }), clock)
+    const trusted = [issuer, jwksUri]
+    return new Issuer(rule, createGuardedFetch({ trusted, allowHttp, clock, proxy }), clock)
   })
   return {
     checks: new TokenChecks(new Issuers({ issuers, wallMs: Date.now, log }), clock, bounds),

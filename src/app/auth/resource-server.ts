@@ -144,6 +144,7 @@ const createOwnServer = async (
     ...context,
     publicUrl: origin,
     onEvent: context.onGrant,
+    proxy: () => context.config().proxy,
     resourcePaths: context.paths,
     scopes: () => everyScope(context.config(), context.auth()),
   })

@@ -10,6 +10,7 @@ import { lateModule } from '../../kernel/late-module.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
+import type { ProxyRules } from '../../kernel/machine/forward-proxy.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import { keptKey, replicaKeys } from '../../state/state-key.js'
 import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
@@ -48,6 +49,8 @@ export interface AuthServerOptions {
   readonly log: Logger
   /** Other replicas, if any. */
   readonly replicas?: AuthReplicas | undefined
+  /** Returns the forward proxies in force. */
+  readonly proxy?: (() => ProxyRules | undefined) | undefined
   /** Fetches URLs named by clients; guarded by default. */
   readonly fetch?: typeof fetch
   /** Called for each step of a sign-in, for the audit log. */
@@ -130,7 +133,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const provider = await createProvider(oidc, {
     ...parts,
     identities: parts.login?.sessions,
-    fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock }),
+    fetch: options.fetch ?? createGuardedFetch({ trusted: [], clock, proxy: options.proxy }),
   })
   const approvals = approvalsFor(options, parts)
   const signIn = new SignInFlow({
@@ -288,9 +291,11 @@ interface LoginOptions extends AuthServerOptions {
 export const checkLogin = async (
   login: NonNullable<EmbeddedServer['login']>,
   publicUrl: string | undefined,
+  proxy: ProxyRules | undefined,
 ): Promise<string> => {
   const redirectUri = `${publicUrl ?? 'http://127.0.0.1:PORT'}${CALLBACK_PATH}`
-  const fetch = createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp })
+  const { allowHttp, issuer } = login
+  const fetch = createGuardedFetch({ trusted: [issuer], allowHttp, proxy: () => proxy })
   const [mark, answers] = await new IdentityProvider({ ...login, redirectUri, fetch }).check().then(
     () => ['ok', 'answers'],
     (thrown: unknown) => ['warning', `does not answer (${Fault.from(thrown).message})`],
@@ -301,12 +306,12 @@ export const checkLogin = async (
 /** Creates the sign-in at the configured identity provider, if any. */
 const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   if (login === undefined) return undefined
-  const { bounds, clock, folder, issuer, log, replicas, shared, stateDir } = options
+  const { bounds, clock, folder, issuer, log, proxy, replicas, shared, stateDir } = options
+  const { allowHttp } = login
   const provider = new IdentityProvider({
     ...login,
     redirectUri: issuer.origin + CALLBACK_PATH,
-    fetch:
-      options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp: login.allowHttp, clock }),
+    fetch: options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp, clock, proxy }),
   })
   const store = new TokenStore<IdentitySession>({
     ...{ most: MOST_SESSIONS, file: join(folder, 'sessions.json'), log },

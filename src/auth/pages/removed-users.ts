@@ -1,4 +1,4 @@
-import type { AuthConfig, ProxyConfig } from '../../config/types.js'
+import type { AuthConfig, ProxyConfig, UrlTransport } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
@@ -47,6 +47,7 @@ const end = async (record: CredentialRecord, { config, store, log }: RemovedUser
       url,
       settings: server?.oauth ?? {},
       owner,
+      network: server?.transport as UrlTransport | undefined,
     }
     const isRevoked = await revokeTokens(await loginContext(login, store), record)
     await store.locked(record, () => store.remove(record))

@@ -49,7 +49,14 @@ export class WebLogins {
       throw new Fault('unavailable', 'this server is no longer configured')
     const settings = { ...oauth, ownDocument: (issuer: string) => clientDocumentUrl(origin, issuer) }
     const owner = server.owned?.owner ?? SHARED
-    const login = { server: name, command: undefined, url: transport.url, settings, owner }
+    const login = {
+      server: name,
+      command: undefined,
+      url: transport.url,
+      settings,
+      owner,
+      network: transport,
+    }
     const context = await loginContext(login, await logins.store())
     return {
       context,

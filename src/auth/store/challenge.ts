@@ -37,7 +37,7 @@ const askedIn = ({ status, headers }: Head): AskedChallenge =>
     ? { isRefused: true, challenge: bearerChallenge(headers['www-authenticate']) }
     : { isRefused: false, challenge: undefined }
 
-const askUpgrade = async ({ url, headers }: UrlTransport): Promise<AskedChallenge> => {
+const askUpgrade = async ({ url, headers, proxy, tls }: UrlTransport): Promise<AskedChallenge> => {
   const { connectWs } = await import('../../transport/ws/client.js')
   const refusals: Head[] = []
   const credential: HttpCredential = {
@@ -48,7 +48,16 @@ const askUpgrade = async ({ url, headers }: UrlTransport): Promise<AskedChalleng
     },
   }
   const { signal } = new AbortController()
-  const options = { url, headers, credential, connectTimeoutMs: LIMIT_MS, signal, log: silentLogger }
+  const options = {
+    url,
+    headers,
+    proxy,
+    tls,
+    credential,
+    connectTimeoutMs: LIMIT_MS,
+    signal,
+    log: silentLogger,
+  }
   try {
     const channel = await connectWs({ ...options, clock: systemClock })
     await channel.close()
@@ -58,8 +67,8 @@ const askUpgrade = async ({ url, headers }: UrlTransport): Promise<AskedChalleng
   return askedIn(refusals[0] ?? { status: 101, headers: {} })
 }
 
-const askRequests = async ({ url, headers, kind }: UrlTransport): Promise<AskedChallenge> => {
-  const http = createHttpClient({ headersTimeoutMs: LIMIT_MS })
+const askRequests = async ({ url, headers, kind, proxy, tls }: UrlTransport): Promise<AskedChallenge> => {
+  const http = createHttpClient({ headersTimeoutMs: LIMIT_MS, proxy, tls })
   try {
     let session: Readonly<Record<string, string>> = {}
     for (const request of requestsTo(url, kind)) {

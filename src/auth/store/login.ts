@@ -64,7 +64,10 @@ export const logIn = async (options: LoginOptions): Promise<CredentialRecord> =>
   try {
     const asked = await askChallenge(transport)
     const command = `mcp-proxy auth login ${server}`
-    const context = await loginContext({ server, command, url: transport.url, settings, owner }, store)
+    const context = await loginContext(
+      { server, command, url: transport.url, settings, owner, network: transport },
+      store,
+    )
     return await new Login(options, context, asked).run()
   } finally {
     clearInterval(alive)

@@ -10,6 +10,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { addSecrets, sanitizeLine } from '../../kernel/secrets/mask.js'
 import { NEWEST_LEGACY } from '../../model/revision.js'
 import type { ServerOptions } from '../../peers/dial.js'
+import type { RemoteNetwork } from '../../transport/http/routes.js'
 import { Credential } from '../client/credential.js'
 import type { CredentialRecord } from '../client/record.js'
 import type { OAuthSettings, TokenSourceContext } from '../client/settings.js'
@@ -45,10 +46,12 @@ export const loginContext = async (
     readonly settings: OAuthSettings
     /** Defaults to `shared`. */
     readonly owner?: string | undefined
+    /** The way to the server. */
+    readonly network?: RemoteNetwork | undefined
   },
   store: CredentialFiles,
 ): Promise<LoginContext> => {
-  const { url, settings } = login
+  const { url, settings, network: { proxy, tls } = {} } = login
   const { createGuardedFetch } = await guardedFetch()
   const { issuer, endpoints, idp } = settings
   const named = [url, issuer, idp?.issuer, ...Object.values<string | undefined>({ ...endpoints })]
@@ -62,6 +65,8 @@ export const loginContext = async (
     fetch: createGuardedFetch({
       trusted: named.filter(each => each !== undefined).map(loginUrl),
       allowPrivate: settings.allowPrivate === true,
+      proxy: () => proxy,
+      tls: tls && { settings: tls, url: loginUrl(url) },
     }),
     readFile: path => readSecret(path),
   }
@@ -112,7 +117,13 @@ export class Logins {
     if (credential === undefined) {
       const owner = server.owned?.owner ?? SHARED
       credential = this.#create(
-        { server: name, url: transport.url, settings: this.#settings(oauth, owner), owner },
+        {
+          server: name,
+          url: transport.url,
+          settings: this.#settings(oauth, owner),
+          owner,
+          network: transport,
+        },
         store,
       )
       this.#credentials.set(server, credential)
@@ -189,7 +200,7 @@ export class Logins {
   }
 
   #create(
-    login: { server: string; url: string; settings: OAuthSettings; owner: string },
+    login: { server: string; url: string; settings: OAuthSettings; owner: string; network: RemoteNetwork },
     store: CredentialFiles,
   ): Credential {
     const { clock, log, isAlone } = this.#options

@@ -1,3 +1,4 @@
+import type { RemoteNetwork } from '../../transport/http/routes.js'
 import { revokeTokens } from '../client/revoke.js'
 import type { OAuthSettings } from '../client/settings.js'
 import type { CredentialFiles } from './files.js'
@@ -8,6 +9,8 @@ export interface LogoutOptions {
   readonly url: string
   readonly settings: OAuthSettings
   readonly owner: string
+  /** The way to the server. */
+  readonly network?: RemoteNetwork | undefined
   readonly store: CredentialFiles
   /** Also deletes the client registration. */
   readonly forgetsClient: boolean

@@ -24,7 +24,7 @@ export const logout = defineVerb({
     const { name, transport, settings, owner, store: kind } = await findServer(args.server, args.config)
     const store = await openStore(kind)
     const { wasSignedIn, isRevoked } = await logOut({
-      ...{ server: name, url: transport.url, settings, owner, store },
+      ...{ server: name, url: transport.url, settings, owner, store, network: transport },
       forgetsClient: args.forgetClient === true,
     })
     if (args.json === true) print(JSON.stringify({ version: 1, name, wasSignedIn, isRevoked }))

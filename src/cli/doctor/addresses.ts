@@ -2,7 +2,12 @@ import { connect } from 'node:net'
 import type { CauseCode } from '../../diagnostics/causes.js'
 import { cause } from '../../diagnostics/explain.js'
 import type { AddressFacts } from '../../doctor/facts.js'
-import { systemCode } from '../../kernel/faults.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
+import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
+import { nothing } from '../../kernel/nothing.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
+import type { createHttpClient } from '../../transport/http/client.js'
+import type { RemoteNetwork } from '../../transport/http/routes.js'
 
 const CONNECT_MS = 2000
 const ASK_MS = 5000
@@ -42,81 +47,108 @@ const CODES: Readonly<Partial<Record<string, AddressCode>>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'D035.unverified',
   ERR_TLS_CERT_ALTNAME_INVALID: 'D035.other-host',
   ERR_SSL_WRONG_VERSION_NUMBER: 'D035.no-tls',
+  ETIMEDOUT: 'D035.silent',
+  UND_ERR_CONNECT_TIMEOUT: 'D035.silent',
   [LATE]: 'D035.silent',
 }
 
+type HttpClient = ReturnType<typeof createHttpClient>
+type OutboundRequest = Parameters<HttpClient['send']>[0]
+
+/** The address of a server, and the way to it. */
+export interface AskedServer extends RemoteNetwork {
+  readonly url: string
+}
+
 /** Requests the address of a server directly to find why it is unreachable. Never rejects. */
-export const askAddress = async (server: string, address: string): Promise<AddressFacts> => {
-  const found = await statusOf(address)
+export const askAddress = async (server: string, asked: AskedServer): Promise<AddressFacts> => {
+  const { createHttpClient } = await import('../../transport/http/client.js')
+  const http = createHttpClient({ ...asked, connectTimeoutMs: ASK_MS })
+  try {
+    return await examine(server, asked.url, http)
+  } finally {
+    await http.close()
+  }
+}
+
+const examine = async (server: string, address: string, http: HttpClient): Promise<AddressFacts> => {
+  const found = await statusOf(http, address)
   const status = typeof found === 'number' ? found : undefined
   const because = (code: AddressCode, url = address): AddressFacts => {
-    const facts = { server, url, status: status ?? 0, reason: found }
-    return { status, cause: cause(code, facts, server) }
+    const reason = found instanceof Fault ? sanitizeLine(codeOf(found) ?? found.message) : found
+    return { status, cause: cause(code, { server, url, status: status ?? 0, reason }, server) }
   }
-  if (status === undefined) return because(CODES[found] ?? 'D035.failing')
+  if (found instanceof Fault) return because(addressCode(found))
   if (status === 404 || status === 405) {
-    const other = await otherPath(address)
+    const other = await otherPath(http, address)
     if (other !== undefined) return because('D035.path', other)
   }
-  if (status >= 500) return because('D035.broken')
-  return status < 400 ? { status, cause: undefined } : because('D035.refused')
+  if (found >= 500) return because('D035.broken')
+  return found < 400 ? { status, cause: undefined } : because('D035.refused')
 }
 
-/** Returns the HTTP status of `initialize`, or an error code. */
-const statusOf = async (url: string): Promise<number | string> => {
-  try {
-    // fetch refuses ports such as 6000.
-    const { request } = await import('undici')
-    const { statusCode, body } = await request(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: INITIALIZE,
-      signal: AbortSignal.timeout(ASK_MS),
+const addressCode = (fault: Fault): AddressCode => {
+  if (fault.data?.['reason'] === PROXY_FAILED) return 'D035.proxy'
+  if (fault.code === 'timeout') return CODES[LATE] ?? 'D035.failing'
+  return CODES[codeOf(fault) ?? ''] ?? 'D035.failing'
+}
+
+/** Returns the code of the system or of OpenSSL. */
+const codeOf = (fault: Fault): string | undefined => systemCode(fault.cause)
+
+/** Resolves with the HTTP status of `initialize`, or with the reason why there is none. */
+const statusOf = (http: HttpClient, url: string): Promise<number | Fault> =>
+  headOf(http, {
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: INITIALIZE,
+  })
+
+const headOf = (http: HttpClient, request: OutboundRequest): Promise<number | Fault> =>
+  new Promise(resolve => {
+    const late = setTimeout(() => {
+      sent.abort()
+      resolve(new Fault('timeout', LATE))
+    }, ASK_MS)
+    const settle = (found: number | Fault): void => {
+      clearTimeout(late)
+      resolve(found)
+    }
+    const sent = http.send(request, {
+      head: status => {
+        sent.abort()
+        settle(status)
+      },
+      data: nothing,
+      ended: fault => settle(fault ?? new Fault('disconnected', 'no answer')),
     })
-    body.on('error', () => undefined).destroy()
-    return statusCode
-  } catch (thrown) {
-    if (!(thrown instanceof Error)) return 'an unknown error'
-    if (thrown.name === 'TimeoutError') return LATE
-    return systemCode(thrown) ?? thrown.message
-  }
-}
+  })
 
-const INITIALIZE = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 'mcp-proxy', version: '0' },
-  },
-})
+const INITIALIZE = Buffer.from(
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'mcp-proxy', version: '0' },
+    },
+  }),
+)
 
 /**
  * Finds another path on the host with an MCP server. Sends no credentials, which belong to the given address
  * only.
  */
-const otherPath = async (url: string): Promise<string | undefined> => {
+const otherPath = async (http: HttpClient, url: string): Promise<string | undefined> => {
   for (const path of ['/mcp', '/sse']) {
-    const other = new URL(path, url)
-    if (other.href === url) continue
-    const status = path === '/sse' ? await streamStatus(other.href) : await statusOf(other.href)
-    if (typeof status === 'number' && (status < 400 || status === 401)) return other.href
+    const other = new URL(path, url).href
+    if (other === url) continue
+    const stream: OutboundRequest = { method: 'GET', url: other, headers: { accept: 'text/event-stream' } }
+    const status = path === '/sse' ? await headOf(http, stream) : await statusOf(http, other)
+    if (typeof status === 'number' && (status < 400 || status === 401)) return other
   }
   return undefined
-}
-
-const streamStatus = async (url: string): Promise<number | undefined> => {
-  try {
-    const { request } = await import('undici')
-    const { statusCode, body } = await request(url, {
-      headers: { accept: 'text/event-stream' },
-      signal: AbortSignal.timeout(ASK_MS),
-    })
-    body.on('error', () => undefined).destroy()
-    return statusCode
-  } catch {
-    return undefined
-  }
 }

@@ -109,7 +109,7 @@ const printLoaded = async (
     isPlain ? row.filter((_, column) => column !== PREFIX && column !== SHARING) : row
   if (rows.length > 0) print(mask(tableText(kept(HEADINGS), rows.map(kept), stdoutLayout())))
   for (const [name, environment] of environmentsOf(config)) print(mask(environmentText(name, environment)))
-  if (config?.auth !== undefined) await printAuth(config.auth, config.listen)
+  if (config?.auth !== undefined) await printAuth(config.auth, config)
   const words = { error: 'error', warn: 'warning', note: 'note' }
   for (const { id, level, message, fix } of checks)
     printText(mask(`${words[level]}  ${id}: ${message}; ${fix}`))
@@ -182,13 +182,16 @@ const environmentText = (
 
 const rowOfDisabled = ({ name, why }: DisabledServer): string[] => [name, `(${why})`, '', '', '']
 
-const printAuth = async (auth: AuthConfig, listen: ListenConfig): Promise<void> => {
+const printAuth = async (
+  auth: AuthConfig,
+  { listen, proxy }: Pick<ProxyConfig, 'listen' | 'proxy'>,
+): Promise<void> => {
   print(mask(acceptedText(auth, listen)))
   const { embedded, publicUrl } = auth
   if (embedded?.login === undefined) return
   const { checkLogin } = await import('../../auth/authorization-server/server.js')
   // It holds no secret, and masking would hide the text after "login:".
-  print(await checkLogin(embedded.login, publicUrl))
+  print(await checkLogin(embedded.login, publicUrl, proxy))
 }
 
 /** Lists the accepted credentials over HTTP, one line per source of tokens. */

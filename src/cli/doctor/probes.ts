@@ -67,11 +67,11 @@ export const readProbes = async (
   const probes = await Promise.all(
     found.map(async (probe): Promise<Probe> => {
       const transport = config.servers.find(({ name }) => name === probe.server)?.transport
-      const url = transport !== undefined && 'url' in transport ? transport.url : undefined
-      const isAsked = probe.state !== 'ready' && url !== undefined && /^https?:/.test(url)
+      const remote = transport !== undefined && 'url' in transport ? transport : undefined
+      const isAsked = probe.state !== 'ready' && /^https?:/.test(remote?.url ?? '')
       return {
         ...probe,
-        address: isAsked ? await askAddress(probe.server, url) : undefined,
+        address: isAsked && remote ? await askAddress(probe.server, remote) : undefined,
         tools: probe.tools.map(tool => ({ ...tool, seen: at(at(seen, probe.server) ?? {}, tool.name) })),
       }
     }),

@@ -3,6 +3,7 @@ import { DEFAULTS, MAX_DURATION_MS, plainDefaults } from '../../config/defaults.
 import { mayHaveLogin } from '../../config/read/oauth.js'
 import { durationMs } from '../../config/schema/duration.js'
 import type { Era, ProxyConfig, ServerConfig } from '../../config/types.js'
+import { proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
 import { listenOptions, resolveListen } from '../shared/listening.js'
 import {
   CliError,
@@ -107,6 +108,7 @@ export const bridge = defineVerb({
       limits: DEFAULTS.limits,
       servers: [server],
       waiting: [],
+      proxy: proxyRulesOf(process.env),
       listen: resolveListen({ ...DEFAULTS.listen, http: hasPort(args.to) }, args),
       startupWaitMs: startupWaitOf(args.startupWait),
       metrics: { ...DEFAULTS.metrics, listen: undefined, token: undefined },

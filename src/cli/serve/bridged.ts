@@ -1,8 +1,10 @@
 import { resolve } from 'node:path'
 import { splitArgument } from '../../config/read/secrets.js'
 import { readTransportAddress } from '../../config/read/transport.js'
+import { withUrlLogin } from '../../config/read/url-login.js'
 import { expand } from '../../config/read/variables.js'
 import type { ServerTransport, SocketTransport, StdioTransport, UrlTransport } from '../../config/types.js'
+import { proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
 /**
@@ -44,7 +46,13 @@ export const urlTransport = (
   const address = readTransportAddress(url, pinned)
   if (address.is === 'wrong') throw new CliError(EXIT.usage, WRONG_URL[from])
   if (address.is === 'url') {
-    return { kind: address.kind, url, headers: Object.fromEntries((header ?? []).map(readHeader)) }
+    const login = withUrlLogin(url, Object.fromEntries((header ?? []).map(readHeader)))
+    if (login.hasBoth === true)
+      throw new CliError(
+        EXIT.usage,
+        'the URL has a user and password: leave out --header Authorization, or them',
+      )
+    return { kind: address.kind, ...login, proxy: proxyRulesOf(process.env) }
   }
   if (header !== undefined) {
     throw new CliError(EXIT.usage, '--header requires http or ws: sockets do not send headers')

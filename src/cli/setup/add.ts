@@ -5,11 +5,13 @@ import { readTransportAddress } from '../../config/read/transport.js'
 import type { ProxyConfig } from '../../config/types.js'
 import { rowOf } from '../../diagnostics/causes.js'
 import { cause } from '../../diagnostics/explain.js'
+import { proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
 import type { Described } from '../../setup/add/server-json.js'
 import { dependsOnFolder } from '../../setup/import/folder.js'
 import type { ImportedEntry } from '../../setup/import/normalise.js'
 import type { OwnFile } from '../../setup/own-file.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
+import { configTarget, loadFile } from '../shared/configuration.js'
 import { askUser, isInteractive } from '../shared/output/ask.js'
 import { count, oneLineText, print, printToStderr } from '../shared/output/output.js'
 import { mark } from '../shared/output/terminal.js'
@@ -182,12 +184,23 @@ const urlEntry = (url: string, lines: readonly string[] = []): ImportedEntry => 
   return { url, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) }
 }
 
-const registered = async ({ name, registry, as }: Args): Promise<Wanted> => {
-  const [{ fetchServerJson, registryShortName }, { describeServerJson }] = await Promise.all([
-    import('../../setup/add/registry.js'),
-    import('../../setup/add/server-json.js'),
-  ])
-  const described = describeServerJson(await fetchServerJson(name, registry))
+/** Returns the forward proxies of a configuration; the ones of the environment if it is unusable. */
+const forwardProxies = async (config: string | undefined): Promise<ProxyConfig['proxy']> => {
+  const loaded = await loadFile(configTarget(config))
+  return loaded.config === undefined ? proxyRulesOf(process.env) : loaded.config.proxy
+}
+
+const registered = async ({ name, registry: given, as, config }: Args): Promise<Wanted> => {
+  const [{ fetchServerJson, REGISTRY, registryShortName }, { describeServerJson }, { createGuardedFetch }] =
+    await Promise.all([
+      import('../../setup/add/registry.js'),
+      import('../../setup/add/server-json.js'),
+      import('../../transport/http/guarded-fetch.js'),
+    ])
+  const registry = given ?? REGISTRY
+  const proxy = await forwardProxies(config)
+  const fetch = createGuardedFetch({ trusted: [registry], allowHttp: true, proxy: () => proxy })
+  const described = describeServerJson(await fetchServerJson(name, registry, fetch))
   if (described === undefined) {
     throw new CliError(EXIT.failure, `${name} does not offer a usable package or address`)
   }

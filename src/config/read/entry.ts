@@ -1,3 +1,4 @@
+import type { ProxyRules } from '../../kernel/machine/forward-proxy.js'
 import type { ProblemText, Report } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, nodeKindOf, type TreeItem } from '../file/tree.js'
@@ -29,6 +30,8 @@ export interface ReadContext {
   readonly report: Report
   /** Timeouts of servers without their own; the defaults if undefined. */
   readonly timeouts?: Timeouts | undefined
+  /** Forward proxies of servers without their own. */
+  readonly proxy?: ProxyRules | undefined
   readonly variables: Found[]
   /** As `filesOf`; collected while reading. */
   readonly files: Set<string>
@@ -116,6 +119,7 @@ const warnUnknownKeys = (item: TreeItem, folded: Folded, report: Report): void =
   inside('timeouts', KEYS.timeouts)
   inside('limits', KEYS.serverLimits)
   inside('restart', KEYS.restart)
+  inside('tls', KEYS.tls)
   const tools = folded.get('tools')
   const overrides = tools === undefined ? undefined : members(tools).get('override')
   for (const override of overrides === undefined ? [] : members(overrides).values()) {

@@ -75,7 +75,8 @@ export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(
 const obstacleOf = (transport: ServerTransport): ProblemText | undefined => {
   if (transport.kind === 'stdio' || transport.kind === 'socket') return NOT_REMOTE
   const hasToken = Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
-  return hasToken ? HAS_TOKEN : undefined
+  if (!hasToken) return undefined
+  return transport.hasUrlLogin === true ? HAS_URL_LOGIN : HAS_TOKEN
 }
 
 const NOT_FOR_ALL: ProblemText = {
@@ -99,6 +100,11 @@ const NO_LOGIN: ProblemText = {
 const HAS_TOKEN: ProblemText = {
   message: 'an Authorization header is already configured',
   fix: 'Keep "oauth", or the header under "headers".',
+}
+
+const HAS_URL_LOGIN: ProblemText = {
+  message: 'the address of the server has a user and password',
+  fix: 'Remove this, or the user and password in "url".',
 }
 
 const NOT_REMOTE: ProblemText = {

@@ -1,6 +1,15 @@
+import type { ForwardProxy, ProxyRules } from '../../kernel/machine/forward-proxy.js'
+import type { TlsSettings } from '../../kernel/machine/tls-settings.js'
 import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/secrets/mask.js'
 import { bareRecord } from '../file/tree.js'
-import type { AuthConfig, OAuthConfig, ProxyConfig, ServerConfig, ServerTransport } from '../types.js'
+import type {
+  AuthConfig,
+  OAuthConfig,
+  ProxyConfig,
+  ServerConfig,
+  ServerTransport,
+  UrlTransport,
+} from '../types.js'
 import { withoutDefaults } from './variables.js'
 
 /** Variables of the system or shell: not secret, and part of most paths and log lines. */
@@ -19,6 +28,7 @@ export const secretsOf = ({
   metrics,
   tracing,
   cluster,
+  proxy,
 }: ProxyConfig): readonly string[] => {
   const expanded = variables.filter(({ name, value }) => !SYSTEM_NAME.test(name) && !COMMON.test(value))
   const all = [
@@ -28,6 +38,7 @@ export const secretsOf = ({
     ...(typeof tracing === 'object' ? [...inAddress(tracing.endpoint), ...inValues(tracing.headers)] : []),
     ...(cluster === undefined ? [] : [...cluster.keys, ...inAddress(cluster.url)]),
     ...inAuth(auth),
+    ...inProxies(proxy),
     ...servers.flatMap(({ transport, oauth, written }) => [
       ...inTransport(transport, written?.envFile?.names),
       ...inOAuth(oauth),
@@ -51,11 +62,21 @@ const inOAuth = ({ clientSecret, key, idp }: OAuthConfig = {}): readonly string[
 
 const inTransport = (transport: ServerTransport, fromFile: readonly string[] = []): readonly string[] => {
   if (transport.kind === 'socket') return []
-  if (transport.kind !== 'stdio') return [...inAddress(transport.url), ...inValues(transport.headers)]
+  if (transport.kind !== 'stdio') return inRemote(transport)
   const { args, env } = transport
   const secret = fromFile.filter(name => !SYSTEM_NAME.test(name) && !COMMON.test(env[name] ?? ''))
   return [...inValues(env), ...secret.map(name => env[name] ?? ''), ...args.flatMap(inArgument)]
 }
+
+const inRemote = ({ url, headers, proxy, tls = {} }: UrlTransport): readonly string[] => [
+  ...inAddress(url),
+  ...inValues(headers),
+  ...inProxies(proxy),
+  ...[tls.key, tls.passphrase].filter(secret => secret !== undefined),
+]
+
+const inProxies = ({ http, https }: ProxyRules = {}): readonly string[] =>
+  [http, https].flatMap(proxy => (proxy === undefined ? [] : inAddress(proxy.url)))
 
 const inValues = (values: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => {
@@ -143,6 +164,17 @@ const maskedOAuth = ({ clientSecret, key, idp, ...open }: OAuthConfig): OAuthCon
   }),
 })
 
+const maskedProxies = ({ http, https, exempt }: ProxyRules): ProxyRules => {
+  const shown = (proxy: ForwardProxy): ForwardProxy => ({ ...proxy, url: maskAddress(proxy.url) })
+  return { http: http && shown(http), https: https && shown(https), exempt }
+}
+
+const maskedTls = ({ key, passphrase, ...open }: TlsSettings): TlsSettings => ({
+  ...open,
+  ...(key !== undefined && { key: MASK }),
+  ...(passphrase !== undefined && { passphrase: MASK }),
+})
+
 /** A server as it may be shown: variables without their values, `env` and `headers` masked. */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server
@@ -152,7 +184,9 @@ export function redactServer({ written = {}, ...server }: ServerConfig): ServerC
   if (transport.kind !== 'stdio') {
     const url = maskAddress(withoutDefaults(written.url ?? transport.url))
     const oauth = server.oauth && maskedOAuth(server.oauth)
-    return { ...server, oauth, transport: { ...transport, url, headers: masked(transport.headers) } }
+    const { headers, proxy, tls, ...open } = transport
+    const network = { ...(proxy && { proxy: maskedProxies(proxy) }), ...(tls && { tls: maskedTls(tls) }) }
+    return { ...server, oauth, transport: { ...open, url, headers: masked(headers), ...network } }
   }
   // A command may be a whole command line, if a wrong one.
   const words = withoutDefaults(written.command ?? transport.command).split(' ')

@@ -12,6 +12,7 @@ import type { AuditConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.
 import { type ReadContext, reportMisfits } from './entry.js'
 import { readConfigKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
+import { readProxy } from './network.js'
 import { readPlain } from './plain.js'
 import { readLimits } from './quantity.js'
 import { readTimeouts } from './timeouts.js'
@@ -50,6 +51,7 @@ export const readSettings = (
   return {
     listen: readListen(listenItem, values.listen, context),
     ...readPlain('proxy', { items, values, report }),
+    proxy: readProxy(values.proxy === undefined ? undefined : items.get('proxy'), context),
     ...readPlain('log', { items: members(items.get('log')), values: values.log, report }),
     ...readPlain('results', { items: members(items.get('results')), values: values.results, report }),
     limits: {

@@ -6,7 +6,9 @@ import { type TransportType, transportTypeOf } from '../schema/transport-type.js
 import type { Environment, ServerTransport, ServerWritten, UrlTransport } from '../types.js'
 import type { ReadContext, ServerEntry } from './entry.js'
 import { readServerEnvFile, type ServerEnvFile } from './env-file.js'
+import { readNetwork } from './network.js'
 import { isShellScript } from './shell-script.js'
+import { withUrlLogin } from './url-login.js'
 import { expanded, expandedPath, expandedWhole, withoutWorkspace } from './variables.js'
 
 /** The transport of a server, resolved and as written. */
@@ -66,7 +68,8 @@ const UNKNOWN_TYPE_FIX = 'Write "stdio", "http", "sse" or "ws", or leave it out.
 const readStdio = (entry: ServerEntry, command: TreeItem, outer: ReadContext): Reach => {
   const workspace = { isUsed: entry.values.sharing === 'workspace' }
   const context = { ...outer, workspace }
-  warnIgnored(entry, ['headers'], 'programs do not take headers', context)
+  warnIgnored(entry, ['headers', 'forwardHeaders'], 'programs do not take headers', context)
+  warnIgnored(entry, ['proxy', 'tls'], 'a program makes its own connections', context)
   const { values } = entry
   const argsItem = entry.members.get('args')
   const args = argsItem ? elements(argsItem) : []
@@ -173,12 +176,21 @@ const readUrl = (
   const address = troubles() === before ? readTransportAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
-    warnIgnored(entry, ['headers'], 'sockets do not take headers', context)
+    warnIgnored(entry, ['headers', 'forwardHeaders'], 'sockets do not take headers', context)
+    warnIgnored(entry, ['proxy', 'tls'], 'sockets are on this machine', context)
     return { transport: { kind: 'socket', path: address.path }, written }
   }
   if (address?.is === 'wrong') report.error(item, address.words)
   const headers = readHeaders(entry, context)
-  return address?.is === 'url' ? { transport: { kind: address.kind, url, headers }, written } : undefined
+  if (address?.is !== 'url') return undefined
+  const login = withUrlLogin(url, headers)
+  if (login.hasBoth === true) report.error(item, TWO_LOGINS)
+  return { transport: { kind: address.kind, ...login, ...readNetwork(entry, url, context) }, written }
+}
+
+const TWO_LOGINS: ProblemText = {
+  message: 'this address has a user and password, and "headers" has an Authorization header',
+  fix: 'Keep one of the two.',
 }
 
 const readHeaders = (entry: ServerEntry, context: ReadContext): UrlTransport['headers'] => {

@@ -74,6 +74,7 @@ export const createKeys = () => {
     serverLimits: names(of(server, 'limits')),
     restart: names(of(server, 'restart')),
     oauth: names(oauth),
+    tls: names(of(server, 'tls')),
     idp: names(of(oauth, 'idp')),
     endpoints: names(of(oauth, 'endpoints')),
   }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { authSchema } from './auth.js'
 import { clusterSchema } from './cluster.js'
 import { limits } from './limits.js'
+import { proxy } from './network.js'
 import { server } from './server.js'
 import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
 import { timeouts } from './timeouts.js'
@@ -170,6 +171,12 @@ export const settings = z.object({
       "A file of variables with lines `NAME='value'`, for variables that the environment of the proxy does not have; relative to this file. It is read whenever this file is.",
     default: 'secrets.env',
   }),
+  proxy: proxy
+    .optional()
+    .describe(
+      'The HTTP proxy for remote servers, logins and the MCP registry, instead of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`; `false` ignores these. See docs/networks.md#proxies.',
+    )
+    .meta({ reload: 'live' }),
   auth: authSchema
     .optional()
     .describe(

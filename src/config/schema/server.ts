@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { PROTOCOL_VERSIONS } from '../types.js'
 import { access } from './auth.js'
 import { serverLimits } from './limits.js'
+import { network } from './network.js'
 import { oauth } from './oauth.js'
 import { restart, timeouts } from './timeouts.js'
 import { anyTexts, flag, globs, limit, objectFix, plain, text, texts } from './values.js'
@@ -115,6 +116,7 @@ const own = {
     default: true,
     reload: 'replaced',
   }),
+  ...network,
   uris: plain(z.enum(['prefix', 'preserve'], { error: 'Write "prefix" or "preserve".' }), {
     description: '`prefix` adds the prefix to resource URIs, `preserve` passes them through unchanged.',
     default: 'prefix',

@@ -271,6 +271,7 @@ export const RELOAD = {
     pageSize: { key: 'pageSize', reload: 'live' },
     startupWaitMs: { key: 'startupWait', reload: 'live' },
     drainMs: { key: 'drain', reload: 'live' },
+    proxy: { key: 'proxy', reload: 'live' },
     auth: { key: 'auth', reload: 'restart' },
     cluster: { key: 'cluster', reload: 'restart' },
     audit: { key: 'audit', reload: 'restart' },

@@ -3,6 +3,7 @@ import { cause, causeLine } from '../../diagnostics/explain.js'
 import { systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
+import { proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LoginShell } from './login-shell.js'
 
@@ -61,6 +62,8 @@ export class ProxyEnvironment {
   readonly #brought = new Map<string, VariableSource & { readonly value: string }>()
   #broughtBytes = 0
   #isAwaited = false
+  /** True while a configuration waits for the shell's answer. */
+  #isWaiting = false
   /** Set once a program was not found in the `PATH` of a terminal. */
   #isWide = false
   #mayAskShell = true
@@ -85,7 +88,9 @@ export class ProxyEnvironment {
     const asked = this.#mayAskShell && !this.#options.isPersons ? this.#askShell() : undefined
     if (!this.#mayAskShell || !this.#needsShell(first)) return first
     const ms = this.#options.shellWaitMs ?? SHELL_WAIT_MS
+    this.#isWaiting = true
     await within(asked ?? this.#askShell(), { clock: systemClock, ms })
+    this.#isWaiting = false
     if (this.#fromShell !== undefined) return this.#parsed(parse)
     this.#isAwaited = true
     return first
@@ -163,7 +168,11 @@ export class ProxyEnvironment {
   }
 
   async #askShell(): Promise<void> {
+    const isFirst = this.#fromShell === undefined
     this.#fromShell = await this.#shell.variables()
+    // Forward proxies need no mention in the configuration.
+    if (isFirst && !this.#isWaiting && !this.#options.isPersons)
+      this.#isAwaited ||= proxyRulesOf(this.#fromShell) !== undefined
     if (!this.#isAwaited) return
     this.#isAwaited = false
     this.onLate?.()

@@ -1,6 +1,7 @@
 import type { CauseRows } from '../row.js'
 
-const CERTIFICATE = 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem mcp-proxy daemon restart'
+const CERTIFICATE =
+  'name its authority with "tls": { "ca": "FILE" } in its entry, or start with NODE_EXTRA_CA_CERTS=FILE'
 const CHECK_NETWORK = 'check the network, or a VPN that it needs'
 
 /** Servers that do not start, cannot be reached, or refuse. */
@@ -73,15 +74,25 @@ export const SERVER_CAUSES = {
   },
   'D035.reset': { why: 'it hung up', fix: 'check whether it wants https instead of http' },
   'D035.no-route': { why: 'there is no route to it', fix: CHECK_NETWORK },
-  'D035.expired': { why: 'its certificate has expired', fix: 'contact its operator' },
+  'D035.expired': {
+    why: 'its certificate has expired',
+    fix: 'contact its operator; "tls": { "insecure": true } ignores certificates in tests',
+  },
   'D035.self-signed': { why: 'its certificate is self-signed', fix: CERTIFICATE },
   'D035.unknown-authority': {
     why: 'its certificate is signed by an unknown authority',
     fix: CERTIFICATE,
   },
   'D035.unverified': { why: 'its certificate cannot be verified', fix: CERTIFICATE },
-  'D035.other-host': { why: 'its certificate is for another host', fix: 'check the host in its "url"' },
+  'D035.other-host': {
+    why: 'its certificate is for another host',
+    fix: 'check the host in its "url", or name the other one with "tls": { "servername": "HOST" }',
+  },
   'D035.no-tls': { why: 'it does not speak TLS', fix: 'write http instead of https into its "url"' },
+  'D035.proxy': {
+    why: '{reason}',
+    fix: 'correct the proxy in HTTPS_PROXY, HTTP_PROXY or "proxy", or add the host to NO_PROXY',
+  },
   'D035.silent': { why: 'it does not answer' },
   'D035.failing': { why: 'it fails with {reason}' },
   'D035.path': { why: 'it answers {status} there', fix: 'write "url": "{url}"' },

@@ -2,12 +2,16 @@ import { isObject } from '../../kernel/object.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { SetupError } from '../setup-error.js'
 
-const REGISTRY = 'https://registry.modelcontextprotocol.io'
+export const REGISTRY = 'https://registry.modelcontextprotocol.io'
 const TIMEOUT_MS = 15_000
 const MAX_BYTES = 1024 * 1024
 
 /** Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
-export const fetchServerJson = async (name: string, registry = REGISTRY): Promise<ContainerMembers> => {
+export const fetchServerJson = async (
+  name: string,
+  registry = REGISTRY,
+  fetch = globalThis.fetch,
+): Promise<ContainerMembers> => {
   const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
   const byHand = `mcp-proxy add ${registryShortName(name)} -- COMMAND`
   const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' }).catch(

@@ -1,5 +1,6 @@
-import type { Dispatcher, Agent as UndiciAgent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Fault } from '../../kernel/faults.js'
+import type { ForwardProxy } from '../../kernel/machine/forward-proxy.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -8,17 +9,16 @@ import type {
   ReplyListener,
 } from '../../wire/http.js'
 import { createDecoder, type Decoder } from './decoding.js'
-import { originOf, transferFault } from './faults.js'
-import { Agent, errors } from './undici-parts.js'
+import { proxyFault, proxyStatusFault, transferFault, urlOrigin } from './faults.js'
+import { type RouteOptions, Routes } from './routes.js'
+import { errors } from './undici-parts.js'
 
-/** Timeouts of an HTTP client; 0 disables one. */
-export interface HttpClientOptions {
-  /** From the first packet to an open (TLS) connection. */
-  readonly connectTimeoutMs?: number
+/** Options of an HTTP client; a timeout of 0 is off. */
+export interface HttpClientOptions extends Partial<RouteOptions> {
   /** From the request to the status line; unlimited by default, because callers have their own limit. */
   readonly headersTimeoutMs?: number
-  /** PEM: the client certificate, and the authority to trust instead of the default ones. */
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string } | undefined
+  /** Maximum redirects to follow, to the same origin; 3 by default. */
+  readonly maxRedirects?: number
 }
 
 type Controller = Dispatcher.DispatchController
@@ -32,25 +32,22 @@ const DISCARD_MS = 1000
 
 /** Creates an HTTP client for remote servers: connections are kept, and a body may be silent for hours. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
-  const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, tls } = options
+  const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, maxRedirects = MAX_REDIRECTS, ...way } = options
   // Each event stream needs a connection of its own; the limits of sessions and servers bound their number.
-  const createAgent = (more: UndiciAgent.Options = {}): Dispatcher =>
-    new Agent({
-      connect: { timeout: connectTimeoutMs, ...tls },
-      headersTimeout: headersTimeoutMs,
-      bodyTimeout: 0,
-      ...more,
-    })
-  const kept = createAgent()
+  const createRoutes = (more?: RouteOptions['agent']): Routes => {
+    const agent = { headersTimeout: headersTimeoutMs, bodyTimeout: 0, ...way.agent, ...more }
+    return new Routes({ ...way, connectTimeoutMs, agent })
+  }
+  const kept = createRoutes()
   // Keeps no connections; created when a kept one closes under a request that may be sent again.
-  let unkept: Dispatcher | undefined
+  let unkept: Routes | undefined
   const context: ClientContext = {
-    dispatcherOf: ({ onNewConnection }) => {
+    maxRedirects,
+    routesOf: ({ onNewConnection }) => {
       if (onNewConnection !== true) return kept
-      unkept ??= createAgent({ pipelining: 0 })
+      unkept ??= createRoutes({ pipelining: 0 })
       return unkept
     },
-    targetOf: createTargetOf(),
   }
   return {
     send(request, listener) {
@@ -59,15 +56,14 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       return outbound
     },
     close: async () => {
-      await Promise.allSettled([kept.destroy(), unkept?.destroy()])
+      await Promise.allSettled([kept.close(), unkept?.close()])
     },
   }
 }
 
 interface ClientContext {
-  dispatcherOf(request: OutboundRequest): Dispatcher
-  /** Throws for a URL that is not HTTP. */
-  readonly targetOf: (url: string) => Target
+  routesOf(request: OutboundRequest): Routes
+  readonly maxRedirects: number
 }
 
 /**
@@ -84,6 +80,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   /** Undefined once the response is not needed any more. */
   #listener: ReplyListener | undefined
   #controller: Controller | undefined
+  /** The forward proxy that passes the request on, if it is not encrypted. */
+  #proxy: ForwardProxy | undefined
   #isPaused = false
   #statusText: string | undefined
   /** Headers of the response until its body is read. */
@@ -158,7 +156,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (status < 200) return
     this.#unreadHeaders = headers
     this.#statusText = statusText
-    const url = this.#redirects < MAX_REDIRECTS ? redirectUrl(status, headers, this.#request) : undefined
+    const url =
+      this.#redirects < this.#context.maxRedirects ? redirectUrl(status, headers, this.#request) : undefined
     if (url !== undefined) this.#follow(url)
     else this.#begin(status, headers)
     if (this.#isPaused && this.#decoder === undefined) controller.pause()
@@ -182,10 +181,22 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#decoder === undefined) this.#end(error)
-    else this.#endDecoding(transferFault(error, this.#request.url))
+    else this.#endDecoding(this.#faultOf(error))
+  }
+
+  #faultOf(error: unknown): Fault {
+    const fault = transferFault(error, this.#request.url)
+    return fault.code === 'unavailable' && this.#proxy !== undefined && !(error instanceof Fault)
+      ? proxyFault(error, this.#proxy)
+      : fault
   }
 
   #begin(status: number, headers: RawHeaders): void {
+    if (this.#proxy !== undefined && isOfProxy(status, headers)) {
+      this.#listener?.ended(proxyStatusFault(status, this.#proxy, urlOrigin(this.#request.url)))
+      this.#cut()
+      return
+    }
     const coding = headers['content-encoding']
     if (coding === undefined || this.#listener === undefined)
       this.#listener?.head(status, joined(headers), this.#statusText)
@@ -194,7 +205,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
 
   #beginEncoded(status: number, headers: RawHeaders, coding: string | readonly string[]): void {
     const decoder = createDecoder(coding, {
-      origin: originOf(this.#request.url),
+      origin: urlOrigin(this.#request.url),
       data: chunk => this.#listener?.data(chunk),
       ended: fault => {
         const controller = this.#controller
@@ -234,9 +245,11 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     if (this.#listener === undefined) return
     const { method, url, headers, body = null } = this.#request
     try {
-      const { origin, path } = this.#context.targetOf(url)
-      const dispatcher = this.#context.dispatcherOf(this.#request)
-      dispatcher.dispatch({ origin, path, method, headers, body }, this)
+      const route = this.#context.routesOf(this.#request).of(url)
+      const { origin, path, proxy } = route
+      this.#proxy = proxy
+      const all = route.headers === undefined ? headers : { ...headers, ...route.headers }
+      route.dispatcher.dispatch({ origin, path, method, headers: all, body }, this)
     } catch (error) {
       this.#end(error)
     }
@@ -256,7 +269,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     this.#controller = undefined
     this.#unreadHeaders = undefined
     this.#stopDecoding()
-    listener?.ended(error === undefined ? undefined : transferFault(error, this.#request.url))
+    listener?.ended(error === undefined ? undefined : this.#faultOf(error))
   }
 
   #follow(url: string): void {
@@ -274,36 +287,6 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 }
 
-/** A URL in undici's format. */
-interface Target {
-  readonly origin: string
-  readonly path: string
-}
-
-/** Parsing a URL costs a tenth of a call, so the few URLs in use are cached. */
-const TARGETS_MAX = 100
-
-const createTargetOf = (): ((url: string) => Target) => {
-  const known = new Map<string, Target>()
-  return url => {
-    let target = known.get(url)
-    if (target === undefined) {
-      target = readTarget(url)
-      if (known.size >= TARGETS_MAX) known.clear()
-      known.set(url, target)
-    }
-    return target
-  }
-}
-
-const readTarget = (url: string): Target => {
-  const { origin, pathname, protocol, search } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new errors.InvalidArgumentError('not an HTTP URL')
-  }
-  return { origin, path: pathname + search }
-}
-
 /** Returns a redirect URL that has the same origin and repeats the request unchanged (RFC 9110 §15.4). */
 const redirectUrl = (
   status: number,
@@ -317,6 +300,15 @@ const redirectUrl = (
   const next = new URL(location, request.url)
   return next.origin === new URL(request.url).origin ? next.href : undefined
 }
+
+/** Names of proxies in `Server`; they set it in their own answers only. */
+const PROXY_SERVER = /^(?:squid|tinyproxy|privoxy|mitmproxy)\b/i
+
+/** Reports whether an error is the forward proxy's own, not one of the server behind it. */
+const isOfProxy = (status: number, headers: RawHeaders): boolean =>
+  status === 407 ||
+  (status >= 400 &&
+    (headers['x-squid-error'] !== undefined || PROXY_SERVER.test(String(headers['server'] ?? ''))))
 
 /** Reading a short response is cheaper than a new connection; an event stream may never end. */
 const isWorthReading = (headers: RawHeaders): boolean =>

@@ -1,4 +1,5 @@
 import { Fault, systemCode } from '../../kernel/faults.js'
+import { type ForwardProxy, PROXY_FAILED, proxyUrl } from '../../kernel/machine/forward-proxy.js'
 import { errors } from './undici-parts.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {
@@ -19,6 +20,15 @@ const CONNECT_FAILURES: Readonly<Record<string, string>> = {
 const CERTIFICATE =
   /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET|VERIFY|DECODE)_|ERR_TLS_CERT_|HOSTNAME_MISMATCH)/
 
+const certificateFix = (code: string): string => {
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    return 'contact its operator, or check the clock; "tls": { "insecure": true } ignores certificates in tests'
+  }
+  return /ALTNAME|HOSTNAME/.test(code)
+    ? 'check the host in "url", or name the one in the certificate in "tls": { "servername": "HOST" }'
+    : 'name its authority in "tls": { "ca": "FILE" } of the server, or in NODE_EXTRA_CA_CERTS'
+}
+
 /** Returns the code of an error or its cause; for several addresses, that of the first attempt. */
 function causeCodeOf(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
@@ -27,7 +37,7 @@ function causeCodeOf(error: unknown): string {
 }
 
 /** Returns scheme, host and port, the part of a URL without secrets. */
-export const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
+export const urlOrigin = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
 
 /**
  * Converts a connection error to a Fault with a readable message: `unavailable` without a connection,
@@ -36,10 +46,13 @@ export const originOf = (url: string): string => (URL.canParse(url) ? new URL(ur
 export function transferFault(error: unknown, url: string): Fault {
   if (error instanceof Fault) return error
   const code = causeCodeOf(error)
-  const origin = originOf(url)
+  const origin = urlOrigin(url)
   const more = { cause: error }
-  const refused =
-    CONNECT_FAILURES[code] ?? (CERTIFICATE.test(code) ? `certificate refused: ${code}` : undefined)
+  if (CERTIFICATE.test(code)) {
+    const reason = `certificate refused: ${code}`
+    return new Fault('unavailable', `cannot connect to ${origin} (${reason}): ${certificateFix(code)}`, more)
+  }
+  const refused = CONNECT_FAILURES[code]
   if (refused !== undefined) return new Fault('unavailable', `cannot connect to ${origin} (${refused})`, more)
   if (code === 'ERR_INVALID_URL' || code === 'UND_ERR_INVALID_ARG') {
     const reason = 'the URL or a header of the server is not valid: check "url" and "headers"'
@@ -52,4 +65,34 @@ export function transferFault(error: unknown, url: string): Fault {
   }
   const detail = code === '' ? '' : ` (${code})`
   return new Fault('disconnected', `the connection to ${origin} was lost${detail}`, more)
+}
+
+const ofProxy = (message: string, more: { readonly cause?: unknown } = {}): Fault =>
+  new Fault('unavailable', message, { ...more, data: { reason: PROXY_FAILED } })
+
+const BYPASS = 'or exempt the server with NO_PROXY or "proxy": false'
+
+const nameOf = ({ url, from }: ForwardProxy): string => `the proxy ${proxyUrl(url)?.origin ?? ''} of ${from}`
+
+/** Converts an error of the connection to a forward proxy to a Fault that names the proxy and its setting. */
+export const proxyFault = (error: unknown, proxy: ForwardProxy): Fault => {
+  if (error instanceof Fault) return error
+  const code = causeCodeOf(error)
+  const reason = CONNECT_FAILURES[code] ?? (code === '' ? 'the connection was closed' : code)
+  return ofProxy(`cannot connect to ${nameOf(proxy)} (${reason}): correct ${proxy.from}, ${BYPASS}`, {
+    cause: error,
+  })
+}
+
+/** Returns the Fault for an HTTP status with which a forward proxy refuses a request. */
+export const proxyStatusFault = (status: number, proxy: ForwardProxy, target: string): Fault => {
+  const name = nameOf(proxy)
+  if (status === 407) {
+    const { username = '' } = proxyUrl(proxy.url) ?? {}
+    const what = username === '' ? 'requires a user and password' : 'refused its user and password'
+    return ofProxy(`${name} ${what} (HTTP 407): write USER:PASSWORD@ before its host in ${proxy.from}`)
+  }
+  return status >= 500
+    ? ofProxy(`${name} cannot reach ${target} (HTTP ${status}): check the address of the server, ${BYPASS}`)
+    : ofProxy(`${name} does not allow ${target} (HTTP ${status}): ask its operator to allow it, ${BYPASS}`)
 }

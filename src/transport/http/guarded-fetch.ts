@@ -1,12 +1,15 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
-import { Agent, type Dispatcher, errors, request as send } from 'undici'
+import { rootCertificates } from 'node:tls'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
-import { nothing } from '../../kernel/nothing.js'
-import { ACCEPT_ENCODING, createDecoder, Decoder } from './decoding.js'
-import { originOf, transferFault } from './faults.js'
+import { type ForwardProxy, type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
+import type { TlsSettings } from '../../kernel/machine/tls-settings.js'
+import type { HttpClient, HttpHeaders, OutboundRequest } from '../../wire/http.js'
+import { createHttpClient } from './client.js'
+import { ACCEPT_ENCODING } from './decoding.js'
+import { transferFault, urlOrigin } from './faults.js'
 
 /** Addresses that a guarded fetch may use. */
 export interface GuardedFetchOptions {
@@ -19,6 +22,10 @@ export interface GuardedFetchOptions {
   readonly allowHttp?: boolean
   /** Allows private and special addresses for all hosts (`oauth.allowPrivate`). */
   readonly allowPrivate?: boolean
+  /** Returns the forward proxies in force. */
+  readonly proxy?: (() => ProxyRules | undefined) | undefined
+  /** TLS settings of a server, and its URL. Other hosts get only its authorities, next to public ones. */
+  readonly tls?: { readonly settings: TlsSettings; readonly url: string } | undefined
   readonly clock?: Clock
   /** Defaults to the system resolver. */
   readonly lookup?: Lookup
@@ -35,20 +42,14 @@ const LIMIT_BYTES = 256 * 1024
 
 /**
  * Creates a `fetch` for URLs from peers: metadata, keys, and endpoints of authorization servers. Except for
- * trusted URLs, it allows only `https` and public addresses. It follows no redirects, with limits of 10 s and
- * 256 KiB; the response body is complete. Rejects with a Fault that contains only scheme, host and port.
+ * trusted URLs, it allows only `https` and public addresses, also through a forward proxy. It follows no
+ * redirects, with limits of 10 s and 256 KiB; the response body is complete. Rejects with a Fault that
+ * contains only scheme, host and port.
  */
 export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch => {
   const { clock = systemClock } = options
   const guard = new Guard(options)
-  const dispatcher = new Agent({
-    // No connection is reused: each request has its address checked, and nothing needs closing.
-    pipelining: 0,
-    maxResponseSize: LIMIT_BYTES,
-    // The resolver then returns all addresses of a name, regardless of Node's flags.
-    autoSelectFamily: true,
-    connect: { lookup: guard.lookup, timeout: LIMIT_MS },
-  })
+  const clients = new Clients(options, guard.lookup)
   return async (input, init) => {
     const request = new Request(input, init)
     const { origin } = new URL(request.url)
@@ -58,12 +59,12 @@ export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch =
     )
     try {
       guard.check(new URL(request.url))
-      return await exchange(request, { dispatcher, signal: AbortSignal.any([request.signal, late.signal]) })
+      const { http, proxy } = clients.of(request.url)
+      // The proxy resolves the name itself, so the guard asks first.
+      if (proxy !== undefined) await guard.resolve(new URL(request.url).hostname)
+      return await exchange(http, request, AbortSignal.any([request.signal, late.signal]))
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason
-      if (thrown instanceof errors.ResponseExceededMaxSizeError) {
-        throw new Fault('too-large', `the response of ${origin} is longer than ${LIMIT_BYTES / 1024} KiB`)
-      }
       throw transferFault(thrown, origin)
     } finally {
       timer.cancel()
@@ -71,50 +72,98 @@ export const createGuardedFetch = (options: GuardedFetchOptions): typeof fetch =
   }
 }
 
-const exchange = async (
-  request: Request,
-  options: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal },
-): Promise<Response> => {
-  const { statusCode, headers, body } = await send(request.url, {
-    ...options,
-    method: request.method,
-    headers: { 'accept-encoding': ACCEPT_ENCODING, ...Object.fromEntries(request.headers) },
-    body: request.body === null ? null : Buffer.from(await request.arrayBuffer()),
-  })
-  const bytes = await decoded(Buffer.from(await body.arrayBuffer()), headers['content-encoding'], request.url)
-  const pairs = Object.entries(headers).flatMap(([name, value = []]) =>
-    CODING_HEADERS.has(name) ? [] : [value].flat().map((each): [string, string] => [name, each]),
-  )
-  return new Response(bytes.length === 0 ? null : bytes, { status: statusCode, headers: pairs })
+/** Keeps the HTTP clients for the rules in force. */
+class Clients {
+  readonly #options: GuardedFetchOptions
+  readonly #lookup: LookupFunction
+  #rules: ProxyRules | undefined
+  #known: ReadonlyMap<boolean, HttpClient> | undefined
+
+  constructor(options: GuardedFetchOptions, lookup: LookupFunction) {
+    this.#options = options
+    this.#lookup = lookup
+  }
+
+  of(url: string): { readonly http: HttpClient; readonly proxy: ForwardProxy | undefined } {
+    const rules = this.#options.proxy?.()
+    const { tls } = this.#options
+    const isOwn = tls !== undefined && new URL(tls.url).origin === new URL(url).origin
+    if (this.#known === undefined || rules !== this.#rules) {
+      this.#rules = rules
+      this.#known = new Map([
+        [true, this.#create(rules, tls?.settings)],
+        [false, this.#create(rules, alsoTrusting(tls?.settings))],
+      ])
+    }
+    return { http: this.#known.get(isOwn) as HttpClient, proxy: proxyFor(rules, url) }
+  }
+
+  #create(proxy: ProxyRules | undefined, tls: TlsSettings | undefined): HttpClient {
+    return createHttpClient({
+      connectTimeoutMs: LIMIT_MS,
+      maxRedirects: 0,
+      ...{ proxy, tls, lookup: this.#lookup },
+      // No connection is reused: each request has its address checked, and nothing needs closing. The
+      // resolver returns all addresses of a name, regardless of Node's flags.
+      agent: { pipelining: 0, autoSelectFamily: true },
+    })
+  }
 }
 
-/** Describe the body as sent, not as returned. */
-const CODING_HEADERS: ReadonlySet<string> = new Set(['content-encoding', 'content-length'])
+/** For other hosts: a server's own authority vouches for them too, but gets no client certificate. */
+const alsoTrusting = ({ ca }: TlsSettings = {}): TlsSettings | undefined =>
+  ca === undefined ? undefined : { ca: [...rootCertificates, ca].join('\n') }
 
-/** Decodes a body up to the limit. Rejects with a Fault. */
-const decoded = (bytes: Buffer, coding: string | string[] | undefined, url: string): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
-    const decoder = createDecoder(coding ?? '', {
-      origin: originOf(url),
-      data: chunk => {
-        chunks.push(chunk)
-        length += chunk.length
-        if (length <= LIMIT_BYTES) return
-        reject(new errors.ResponseExceededMaxSizeError())
-        if (decoder instanceof Decoder) decoder.destroy()
-      },
-      ended: fault => (fault === undefined ? resolve(Buffer.concat(chunks)) : reject(fault)),
-      drained: nothing,
-    })
-    if (decoder === undefined) resolve(bytes)
-    else if (decoder instanceof Fault) reject(decoder)
-    else {
-      if (bytes.length > 0) decoder.write(bytes)
-      decoder.end(undefined)
+const exchange = async (http: HttpClient, request: Request, signal: AbortSignal): Promise<Response> => {
+  const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer())
+  return await new Promise((resolve, reject) => {
+    const stop = (reason: unknown): void => {
+      sent.abort()
+      reject(Fault.from(reason))
     }
+    const chunks: Buffer[] = []
+    let [status, length] = [0, 0]
+    let got: HttpHeaders = {}
+    const sent = http.send(
+      {
+        method: request.method as OutboundRequest['method'],
+        url: request.url,
+        headers: { 'accept-encoding': ACCEPT_ENCODING, ...Object.fromEntries(request.headers) },
+        ...(body && { body }),
+      },
+      {
+        head: (...head) => {
+          ;[status, got] = head
+        },
+        data: chunk => {
+          chunks.push(chunk)
+          length += chunk.length
+          if (length > LIMIT_BYTES) stop(tooLong(request.url))
+        },
+        ended: fault => {
+          if (fault === undefined) resolve(responseOf(status, got, chunks))
+          else reject(fault)
+        },
+      },
+    )
+    signal.addEventListener('abort', () => stop(signal.reason), { once: true })
+    if (signal.aborted) stop(signal.reason)
   })
+}
+
+const tooLong = (url: string): Fault =>
+  new Fault('too-large', `the response of ${urlOrigin(url)} is longer than ${LIMIT_BYTES / 1024} KiB`)
+
+/** Headers about the body as sent, and cookies, which metadata does not need. */
+const OMITTED: ReadonlySet<string> = new Set(['content-encoding', 'content-length', 'set-cookie'])
+
+const responseOf = (status: number, headers: HttpHeaders, chunks: readonly Buffer[]): Response => {
+  const pairs = Object.entries(headers).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined && !OMITTED.has(pair[0]),
+  )
+  const body = Buffer.concat(chunks)
+  return new Response(body.length === 0 ? null : body, { status, headers: pairs })
+}
 
 class Guard {
   readonly #hosts: ReadonlySet<string>
@@ -151,6 +200,20 @@ class Guard {
       else if (!this.#trusts(host) && addresses.some(({ address }) => isSpecial(address)))
         done(refused(host), '')
       else done(null, addresses)
+    })
+  }
+
+  /**
+   * Refuses a name with a forbidden address before a proxy gets it. Resolves for a name that only the proxy
+   * can look up. Rejects with a Fault.
+   */
+  resolve(hostname: string): Promise<void> {
+    if (this.#trusts(hostname) || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      this.lookup(hostname, { all: true }, error => {
+        if (error instanceof Fault) reject(error)
+        else resolve()
+      })
     })
   }
 

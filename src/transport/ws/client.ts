@@ -1,16 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import { type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
+import { type TlsSettings, tlsOptions } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
 import { transferFault } from '../http/faults.js'
+import { openTunnel } from '../http/tunnel.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
 /** Silence of a connection after which the system checks that the other machine is still there. */
@@ -26,6 +31,8 @@ export interface WsClientOptions {
   readonly connectTimeoutMs: number
   /** Aborts the connection attempt; the open channel ignores it. */
   readonly signal: AbortSignal
+  readonly proxy?: ProxyRules | undefined
+  readonly tls?: TlsSettings | undefined
   /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -69,10 +76,12 @@ type Proof = Readonly<Record<string, string>> | undefined
 
 type Resolved = WsClientOptions & { readonly bounds: LimitCounters }
 
-function open({ bounds, headers, url }: Resolved, proof: Proof): WebSocket {
+function open({ bounds, headers, tls = {}, url }: Resolved, proof: Proof, tunnel?: Socket): WebSocket {
   try {
     return new WebSocket(url, WS_SUBPROTOCOL, {
       headers: { ...headers, ...proof },
+      ...tlsOptions(tls),
+      ...(tunnel && { createConnection: through(tunnel, new URL(url)) }),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxMessageBytes(bounds.max, 'server'),
@@ -81,6 +90,15 @@ function open({ bounds, headers, url }: Resolved, proof: Proof): WebSocket {
     throw new Fault('unavailable', 'a header of the server is not valid: check "headers"', { cause: error })
   }
 }
+
+/** Uses an open connection, and encrypts it for `wss`. */
+const through =
+  (socket: Socket, { protocol, hostname }: URL) =>
+  (...[options]: unknown[]): Socket => {
+    if (protocol !== 'wss:') return socket
+    const servername = isIP(hostname) === 0 ? hostname : ''
+    return connectTls({ servername, ...(options as ConnectionOptions), socket })
+  }
 
 async function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Channel> {
   const { bounds, clock, connectTimeoutMs: ms, log, signal } = options
@@ -128,7 +146,8 @@ async function prove(options: Resolved, origin: string, isRepeated = false): Pro
   const request = { method: 'GET', url: url.replace(/^ws/i, 'http'), headers: {} } as const
   const proof = credential && (await credential.authorize(request))
   try {
-    return await opened(open(options, proof), origin, options)
+    const tunnel = await tunnelFor(options)
+    return await opened(open(options, proof, tunnel), origin, options)
   } catch (thrown) {
     if (!(thrown instanceof RefusedHandshake)) throw thrown
     const { status, headers, fault } = thrown
@@ -137,6 +156,18 @@ async function prove(options: Resolved, origin: string, isRepeated = false): Pro
     await again
     return await prove(options, origin, true)
   }
+}
+
+/** Opens a tunnel through the forward proxy of a server; undefined without one. Rejects with a Fault. */
+async function tunnelFor({ connectTimeoutMs, proxy, url }: Resolved): Promise<Socket | undefined> {
+  const forward = proxyFor(proxy, url)
+  if (forward === undefined) return undefined
+  const { hostname, port, protocol } = new URL(url)
+  const target = {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (protocol === 'wss:' ? 443 : 80) : Number(port),
+  }
+  return await openTunnel(forward, target, connectTimeoutMs)
 }
 
 /** A handshake that was answered with another status. */

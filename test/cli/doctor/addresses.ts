@@ -39,7 +39,7 @@ t.test('an address is probed for a listener', async t => {
 
 /** What a request to an address finds out, in words. */
 const askedAt = async (url: string) => {
-  const { status, cause } = await askAddress('web', url)
+  const { status, cause } = await askAddress('web', { url })
   const found = cause && explain(cause)
   return { status, why: found?.why, fix: found?.fix }
 }

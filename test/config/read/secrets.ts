@@ -54,7 +54,7 @@ t.test('of addresses, passwords, queries and keys in the path are', async t => {
   }
   t.notOk(found.includes('db:5432'))
   t.match(secretsIn({ x: { url: 'https://h/s/0123456789abcdef0123/mcp' } }), ['0123456789abcdef0123'])
-  t.match(secretsIn({ x: { url: 'https://token1@h/' } }), ['token1'])
+  t.ok(secretsIn({ x: { url: 'https://token1@h/' } }).includes('token1'))
   const headers = { Authorization: `Basic ${Buffer.from('ann:pw1').toString('base64')}` }
   t.same(secretsIn({ x: { url: 'http://h/', headers } }), [headers.Authorization, 'ann:pw1', 'pw1'])
 })
