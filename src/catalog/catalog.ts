@@ -233,13 +233,11 @@ export class Catalog {
   }
 
   /**
-   * Returns whether everything known about a remote server comes from an earlier process and may be outdated.
+   * Returns whether everything known about a server comes from an earlier process and may be outdated.
    */
   isOnlyFromDisk(server: Server, client: Client): boolean {
     const isMet = server.connectionOf(client)?.facts !== undefined
-    return (
-      !server.options.isProcess && !isMet && this.#clientViews.cached(server, client)?.isFromDisk === true
-    )
+    return !isMet && this.#clientViews.cached(server, client)?.isFromDisk === true
   }
 
   /**

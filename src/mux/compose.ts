@@ -111,7 +111,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const owners = new Owners(catalog, { isAlone, nowMs: () => clock.nowMs() })
 
   const clients = new ClientRegistry(catalog, isAlone)
-  const starter = new ServerStarter({ ...options, catalog })
+  const starter = new ServerStarter({ ...options, catalog, clients })
   const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
   const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })
   const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })

@@ -82,6 +82,10 @@ export class ClientRegistry {
     return this.#byClient.size
   }
 
+  has(client: Client): boolean {
+    return this.#byClient.has(client)
+  }
+
   add(client: Client): void {
     if (!this.#byClient.has(client)) this.#byClient.set(client, new ClientRecord(client, this.#catalog))
   }

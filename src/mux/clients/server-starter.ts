@@ -1,16 +1,14 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { offers } from '../../catalog/lists/profile-cache.js'
-import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { Timer } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import type { Logger } from '../../kernel/logger.js'
 import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
+import { KnownCheck, type KnownCheckContext } from './known-check.js'
 
-export interface ServerStarterContext {
+export interface ServerStarterContext extends KnownCheckContext {
   readonly catalog: Catalog
-  readonly clock: Clock
-  readonly log: Logger
   readonly startupWaitMs: number
 }
 
@@ -29,11 +27,13 @@ const NOTHING_TO_START: ServerStart = { started: Promise.resolve(), restMs: 0 }
 
 /** Starts servers for clients that connect, or that read the merged lists. */
 export class ServerStarter {
+  readonly #check: KnownCheck
   #context: ServerStarterContext
   #slow: Timer | undefined
 
   constructor(context: ServerStarterContext) {
     this.#context = context
+    this.#check = new KnownCheck(context)
   }
 
   reload(pace: Pick<ServerStarterContext, 'startupWaitMs'>): void {
@@ -53,8 +53,7 @@ export class ServerStarter {
     const { client } = viewer
     const { catalog, startupWaitMs } = this.#context
     const servers = [...catalog.visibleTo(viewer).keys()]
-    // Such a server's notifications would be lost until the client has a connection of its own.
-    for (const server of servers) if (catalog.isOnlyFromDisk(server, client)) void startFor(server, client)
+    this.#askKnown(servers, client)
     if (catalog.offer(viewer).isComplete) return NOTHING_TO_START
     // A server with cached lists need not run for a client that may never use it.
     const starts = servers
@@ -69,14 +68,28 @@ export class ServerStarter {
     return { started: Promise.all(starts.map(start => start.started)), restMs }
   }
 
+  /** Asks servers whose lists come from an earlier process: remote ones now, and programs in a moment. */
+  #askKnown(servers: Iterable<Server>, client: Client): void {
+    for (const server of servers) {
+      if (!this.#context.catalog.isOnlyFromDisk(server, client)) continue
+      if (server.options.isProcess) this.#check.add(server, client)
+      // Such a server's notifications would be lost until the client has a connection of its own.
+      else void startFor(server, client)
+    }
+  }
+
   /** Returns how long a request waits for starting servers; a session has already waited at its start. */
   waitMsFor(viewer: Viewer): number {
     // The visible lists must not depend on `server/discover`.
-    return viewer.client.serverRequests === 'returned' ? this.start(viewer).restMs : 0
+    if (viewer.client.serverRequests === 'returned') return this.start(viewer).restMs
+    // A session that was rebuilt after a restart had no start here.
+    this.#askKnown(this.#context.catalog.visibleTo(viewer).keys(), viewer.client)
+    return 0
   }
 
   close(): void {
     this.#slow?.cancel()
+    this.#check.close()
   }
 
   /** Opens a client's own connections to the servers of these lists, except idle ones. */
