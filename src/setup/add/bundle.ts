@@ -5,7 +5,7 @@ import { type UnzipFileInfo, unzipSync } from 'fflate'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
-import { variableName } from '../import/escapes.js'
+import { literal, variableName } from '../import/escapes.js'
 import type { ImportedEntry } from '../import/normalise.js'
 import { SetupError } from '../setup-error.js'
 import type { Described } from './server-json.js'
@@ -38,9 +38,12 @@ export const readBundle = (file: string, bytes: Uint8Array, folder: string): Bun
   const options = isObject(manifest['user_config']) ? manifest['user_config'] : {}
   const expand = (text: string): string =>
     text.replace(
-      /\$\{(__dirname|HOME|DESKTOP|DOCUMENTS|DOWNLOADS|\/|pathSeparator|user_config\.([\w-]+))\}/g,
-      (all, what: string, key?: string) =>
-        key === undefined ? (places(place)[what] ?? all) : optionOf(key, options[key], inputs),
+      /\$\{(?:(__dirname|HOME|DESKTOP|DOCUMENTS|DOWNLOADS|\/|pathSeparator|user_config\.([\w-]+))\})?/g,
+      (all, what?: string, key?: string) => {
+        // The client passes on other text.
+        if (what === undefined) return literal(all)
+        return key === undefined ? (places(place)[what] ?? all) : optionOf(key, options[key], inputs)
+      },
     )
   const described = entryOf(config, expand)
   const isInside = [described.command, ...argumentsOf(config)].some(word =>

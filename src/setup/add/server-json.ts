@@ -1,3 +1,4 @@
+import { transportTypeOf } from '../../config/schema/transport-type.js'
 import { isObject } from '../../kernel/object.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { variableName } from '../import/escapes.js'
@@ -39,7 +40,7 @@ export const describeServerJson = (root: ContainerMembers): Described | undefine
   const runnable = packages.find(each => runnerOf(each) !== undefined && transportOf(each) === 'stdio')
   if (runnable !== undefined) return describePackage(runnable)
   const remotes = list(root['remotes'])
-  const remote = remotes.find(({ type }) => type === 'streamable-http') ?? remotes[0]
+  const remote = remotes.find(({ type }) => transportTypeOf(String(type)) === 'http') ?? remotes[0]
   return remote === undefined ? undefined : describeRemote(remote)
 }
 
@@ -78,7 +79,7 @@ const describeRemote = (remote: ContainerMembers): Described => {
   })
   const variables = isObject(remote['variables']) ? remote['variables'] : {}
   const url = withVariables(text(remote['url']) ?? '', variables, inputs)
-  const own = { type: remote['type'] === 'sse' ? 'sse' : 'http', url }
+  const own = { type: transportTypeOf(String(remote['type'])) === 'sse' ? 'sse' : 'http', url }
   return {
     entry: headers.length === 0 ? own : { ...own, headers: Object.fromEntries(headers) },
     inputs: [...inputs],

@@ -38,6 +38,8 @@ export const withEnvFile = (server: Normalised, where: Where): Normalised => {
     const why = `its envFile ${path ?? envFile} ${read.wrong}`
     return {
       ...server,
+      // Without its variables, it would run with other settings.
+      entry: path === undefined ? entry : { ...entry, envFile: literal(path) },
       notes: [...notes, `${why}; write its variables into "env"`],
       obstacles: [...obstacles, why],
     }

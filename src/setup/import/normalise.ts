@@ -64,7 +64,7 @@ const REACH =
   'command cmd args env envFile env_file environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp'
 const READ = new Set(
   `${REACH} type transport transportType protocol headers http_headers env_http_headers requestOptions apiKey
-  bearer_token_env_var bearerTokenEnv disabled enabled isActive active isEnabled tools includeTools enabled_tools excludeTools disabled_tools
+  bearer_token_env_var bearerTokenEnv disabled enabled isActive active isEnabled tools includeTools enabled_tools available_tools excludeTools disabled_tools
   disabledTools timeout requestTimeout request_timeout_ms tool_timeout_sec initTimeout connectionTimeout
   startup_timeout_sec startup_timeout_ms name serverName title description comment icon iconPath faviconUrl gallery
   version metadata source settings dev required chatMenu serverInstructions remoteConfigured stderr startup
@@ -187,18 +187,18 @@ class Reader {
       ...given.values,
     ])
     const env = this.#env(source)
-    const own = new Set(Object.keys(env))
-    const [program = '', ...args] = words.map((word, at) =>
-      this.#text(word, { own, isScript: isShellScript(words, at) }),
-    )
     this.#readEnvFile(source['envFile'] ?? source['env_file'])
+    const isOwn = (name: string): boolean => this.envFile !== undefined || Object.hasOwn(env, name)
+    const [program = '', ...args] = words.map((word, at) =>
+      this.#text(word, { isOwn, isScript: isShellScript(words, at) }),
+    )
     const cwd = filled(source['cwd'])
     if (cwd === undefined && typeof (source['cwd'] ?? '') !== 'string') this.#leaveOut('cwd')
     return {
       command: program,
       ...ifAny('args', args),
       ...ifAny('env', env),
-      ...(cwd === undefined ? {} : { cwd: this.#text(cwd, { own }) }),
+      ...(cwd === undefined ? {} : { cwd: this.#text(cwd, { isOwn }) }),
     }
   }
 
@@ -304,9 +304,14 @@ class Reader {
     const isOurs = isObject(tools) && ['allow', 'deny', 'rename', 'override'].some(key => key in tools)
     if (isOurs) return { tools: tools as Json }
     if (isObject(tools)) this.notes.push(APPROVALS)
-    const allowed = [source['includeTools'], source['enabled_tools'], tools].filter(each =>
-      Array.isArray(each),
-    )
+    // In Goose, an empty list allows all tools.
+    const goose = Array.isArray(source['available_tools']) && source['available_tools'].length > 0
+    const allowed = [
+      source['includeTools'],
+      source['enabled_tools'],
+      goose ? source['available_tools'] : undefined,
+      tools,
+    ].filter(each => Array.isArray(each))
     const allow = allowed.flatMap(textsOf)
     const deny = [source['excludeTools'], source['disabled_tools'], source['disabledTools']].flatMap(textsOf)
     const rules = {

@@ -90,6 +90,13 @@ const projectOf = (file: string, clients: readonly ClientProgram[]): string | un
   return name === undefined ? undefined : file.slice(0, -name.length)
 }
 
+/** Returns the folder of a file such as `.roo/mcp.json`, whose client we do not edit. */
+const folderAbove = (file: string, format: ClientFormat | undefined): string | undefined => {
+  if (format === undefined || CLIENTS.some(({ id }) => id === format.id)) return undefined
+  const end = format.files.find(each => each.startsWith('/.') && file.toLowerCase().endsWith(join(each)))
+  return end === undefined ? undefined : file.slice(0, -end.length)
+}
+
 /** Reads the files of clients: project files first, then user files. Never rejects. */
 export const readClients = async ({ machine, disk, clients, project }: SourceOptions): Promise<Sources> => {
   const folders = foldersOf(machine)
@@ -186,7 +193,7 @@ export const readGiven = async (disk: Disk, file: string, machine?: ClientMachin
   const { found, root } = await serversInText(revisedTextOf(state), state.path)
   const named = formatOfPath(resolve(file)) ?? formatOfPath(state.path)
   const format = named ?? formatOfContent(root, entriesOf(found))
-  const project = projectOf(state.path, CLIENTS)
+  const project = projectOf(state.path, CLIENTS) ?? folderAbove(state.path, named)
   const isUsers = project === undefined && CLIENTS.some(({ id }) => id === named?.id)
   const source = {
     id: 'file',

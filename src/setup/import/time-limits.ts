@@ -55,7 +55,7 @@ const readLimit = (value: unknown, { key, unit }: Limit, notes: string[]): numbe
     return undefined
   }
   if (unit === 'unclear' && isSeconds)
-    notes.push(`${key} ${number} is read as seconds, because the client of this file is unknown`)
+    notes.push(`${key} ${number} is read as seconds, because its unit is unknown`)
   return Math.round(ms)
 }
 

@@ -36,8 +36,8 @@ export interface TextPlace {
   readonly forms: readonly VariableForm[] | undefined
   /** True for shell variables such as `$NAME` and `%NAME%`, whatever `forms` is. */
   readonly hasShellVariables?: boolean
-  /** Variables that our file would look up in the entry first. */
-  readonly own?: ReadonlySet<string>
+  /** Returns whether our file would look up a variable in the entry first. */
+  readonly isOwn?: (name: string) => boolean
   readonly inputs: ReadonlyMap<string, Input>
 }
 
@@ -157,8 +157,8 @@ const named = (all: string, inner: string, place: TextPlace): Piece => {
   if (name === undefined || !has(place, env === undefined ? 'name' : 'env')) return { text: all }
   if (fallback !== '' && env === undefined && !has(place, 'default')) return { text: all }
   // In a file of an unknown client, the entry's own variable is the best value.
-  const isOwn = place.forms === undefined && env === undefined
-  return isOwn ? { variable: all } : reference(name, fallback, place)
+  const isAnyones = place.forms === undefined && env === undefined
+  return isAnyones ? { variable: all } : reference(name, fallback, place)
 }
 
 const inBraces = (brace: string, place: TextPlace, events: TextEvents): Piece => {
@@ -170,8 +170,8 @@ const inBraces = (brace: string, place: TextPlace, events: TextEvents): Piece =>
 }
 
 /** Writes a variable of the client's environment. */
-const reference = (name: string, fallback: string, { own }: TextPlace): Piece => ({
-  variable: `\${${own?.has(name) === true ? 'env:' : ''}${name}${fallback}}`,
+const reference = (name: string, fallback: string, { isOwn }: TextPlace): Piece => ({
+  variable: `\${${isOwn?.(name) === true ? 'env:' : ''}${name}${fallback}}`,
 })
 
 const asked = (id: string, place: TextPlace, events: TextEvents): Piece => {

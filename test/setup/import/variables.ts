@@ -165,3 +165,29 @@ t.test('an entry whose own variables are named like secrets keeps its values', a
   })
   t.match(code.p, { args: ['x value', '${env:X}'], env: { X: 'mine' } }, 'the variable of the client')
 })
+
+t.test('variables of an envFile are not the variables of the client', async t => {
+  const home = t.testdir({ 'x.env': 'X=of the file\n' })
+  const servers = {
+    p: { command: '/bin/x', args: ['${env:X}'], envFile: join(home, 'x.env') },
+    gone: { command: '/bin/y', envFile: join(home, 'gone.env'), disabled: true },
+  }
+  const { p } = await imported(home, '.vscode/mcp.json', { servers })
+  t.match(p, { args: ['x value'], env: { X: 'of the file' } })
+})
+
+t.test('programs of a file given by path run where its client starts them', async t => {
+  const home = t.testdir()
+  const servers = { p: { command: 'node', args: ['./server.mjs'] } }
+  const rows = [
+    ['shop/.roo/mcp.json', 'shop'],
+    ['shop/.vscode/mcp.json', 'shop'],
+    ['kept/claude_desktop_config.json', '.'],
+    ['kept/any.json', 'kept'],
+  ] as const
+  for (const [path, folder] of rows) {
+    const key = path.includes('vscode') ? 'servers' : 'mcpServers'
+    const { p } = await imported(home, path, { [key]: servers })
+    t.match(p, { cwd: join(home, folder) }, path)
+  }
+})
