@@ -69,6 +69,7 @@ export class Dialer {
         listener,
         signal,
         capabilities: greeting.capabilities,
+        isAlone: greeting.isAlone,
         clientInfo: greeting.clientInfo ?? identity,
         session: greeting.session,
         lastLoss: greeting.lastLoss,

@@ -130,6 +130,11 @@ export interface Call extends Viewer {
   progress(progress: Progress): void
   /** Sends a notification on the stream of this call, such as a log message. Ignored after `end`. */
   notify(method: string, params: JsonText | undefined): void
+  /**
+   * Passes a notification that the proxy does not know; `_meta` names the request by its id `down` at the
+   * server, which is replaced by the client's id or token. Ignored after `end`.
+   */
+  pass?(method: string, params: JsonText | undefined, down: DownstreamCall['id']): void
   /** Ends the call; later calls are ignored. */
   readonly end: Settle
   /**
@@ -188,7 +193,7 @@ export interface ClientHandler {
    * The `Implementation` object of a server that is exposed unchanged, once reached; used as our identity.
    */
   ownIdentity(client: Client): JsonText | undefined
-  /** Takes `notifications/roots/list_changed` only; the uplink handles all other notifications. */
+  /** Takes `notifications/roots/list_changed`, and notifications that the proxy does not know. */
   notified(client: Client, method: string, params: JsonText | undefined): void
   /** The client now uses another credential, and may see other servers. */
   callerChanged(client: Client): void
@@ -274,7 +279,8 @@ export interface Downlink {
   /** True if tool calls may end with a task instead of a result. */
   readonly mayReturnTasks: boolean
   call(request: Request, sink: CallSink): DownstreamCall
-  notify(method: string, params: JsonText | undefined): void
+  /** Sends a notification, of the proxy or of a requester. */
+  notify(method: string, params: JsonText | undefined, requester?: Requester): void
   /** True if notifications outside of requests can arrive, so that list_changed is reliable. */
   readonly receivesUnsolicited: boolean
   /** True while a ping of the proxy is unanswered. */

@@ -37,6 +37,7 @@ import { ResourceSubscriptions } from './notifications/resource-subscriptions.js
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
 import { LongResults } from './search/long-results.js'
 import { SearchCalls, type SearchCallsContext } from './search/search-calls.js'
+import { PassedNotifications } from './server-requests/passed-notifications.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
 import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
 
@@ -116,6 +117,8 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })
   const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })
 
+  const passedNotifications = new PassedNotifications({ catalog, calls, pool, clients, log })
+
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
@@ -133,7 +136,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   return {
     ...{ clock, pool, catalog, owners, calls, faults, callMeter, admission, turns: new ClientTurns(clock) },
     ...{ clients, starter, workspaces, searchCalls, signIns, forwarder, ...questions },
-    ...{ listChanged, logLevels, subscriptions, streams },
+    ...{ listChanged, logLevels, subscriptions, streams, passedNotifications },
   }
 }
 

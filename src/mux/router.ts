@@ -244,9 +244,12 @@ export class Router implements ClientHandler, ConnectionListener {
     return [...new Set(settled.flatMap(check => (check.status === 'fulfilled' ? check.value : [])))]
   }
 
-  /** Notifies the client's servers of changed roots, if they were declared to them. */
+  /** Notifies the client's servers of changed roots, if they were declared to them; passes the rest on. */
   notified(client: Client, method: string, params: JsonText | undefined): void {
-    if (method !== 'notifications/roots/list_changed') return
+    if (method !== 'notifications/roots/list_changed') {
+      if (this.passesUnknown) this.#parts.passedNotifications.toServer(client, method, params)
+      return
+    }
     this.#parts.workspaces.rootsChanged(client)
     for (const connection of this.pool.connections()) {
       const isExpected = connection.share.capabilities.roots?.listChanged === true
@@ -330,6 +333,7 @@ export class Router implements ClientHandler, ConnectionListener {
     else if (method === 'notifications/message') logLevels.relay(connection, params, about)
     else if (method === 'notifications/resources/updated') subscriptions.updated(connection, params)
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
+    else if (this.passesUnknown) this.#parts.passedNotifications.toClients(connection, method, params, about)
     else this.#log.debug({ server: connection.server.name }, 'dropped an unknown notification')
   }
 

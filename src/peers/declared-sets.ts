@@ -10,12 +10,12 @@ const SETS_MAX = 16
 export interface DeclaredSet {
   /** Equal for equal declarations; empty if nothing is declared. */
   readonly key: string
-  /** The capabilities to declare for requests of such clients that the proxy makes itself. */
-  readonly own: ClientCapabilities
+  /** Declared on the proxy's own requests for such clients; undefined if nothing is declared. */
+  readonly own: ClientCapabilities | undefined
 }
 
 /** The set of clients that declare nothing. */
-export const NOTHING_DECLARED: DeclaredSet = { key: '', own: NO_CAPABILITIES }
+export const NOTHING_DECLARED: DeclaredSet = { key: '', own: undefined }
 
 interface Known {
   readonly set: DeclaredSet

@@ -68,7 +68,7 @@ export const ownedBy = (server: ServerOptions, owner: Principal): ServerOptions 
 export interface Greeting {
   readonly capabilities: ClientCapabilities
   /** True if the server is exposed unchanged: unknown messages pass in both directions. */
-  readonly isAlone?: boolean
+  readonly isAlone?: boolean | undefined
   /** The client's `Implementation` object if only that client uses the connection. */
   readonly clientInfo: JsonText | undefined
   /** Storage for the session if only one client uses the connection; a stored session is resumed. */

@@ -21,6 +21,8 @@ const extended = (era: Era, capabilities = '{"tools":{}}', more: object = {}) =>
 
 /** A client of either era that declares capabilities given as text. */
 interface Peer {
+  readonly raw: RawClient
+  notify(method: string, params: string): Promise<void>
   send(method: string, params?: string, meta?: string): Promise<Loose>
   /** All messages about the last request, as text. */
   readonly heard: readonly string[]
@@ -59,8 +61,15 @@ const connect = async (t: Test, url: string, era: Era, capabilities = '{}'): Pro
     await client.post({ method: 'notifications/initialized' })
   }
   const welcome = heard.at(-1) ?? ''
+  const notify = async (method: string, params: string): Promise<void> => {
+    client.headers = era === 'modern' ? { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method } : {}
+    const meta = era === 'modern' ? `,"_meta":{${envelope}}` : ''
+    await client.postText(`{"jsonrpc":"2.0","method":"${method}","params":{${params}${meta}}}`)
+  }
   return {
+    raw: client,
     send,
+    notify,
     welcome,
     get heard() {
       return heard
@@ -177,4 +186,50 @@ for (const client of ERAS)
       t.match(line, '"params":{"n":12345678901234567890,"f":1.0,"_meta":{"v.x/k":1')
       t.equal(line.includes('protocolVersion'), server === 'modern')
     })
+
+    t.test(`${pair}: unknown notifications pass in both directions, under the names of each hop`, async t => {
+      const proxy = startProxy(t, { a: extended(server) }, { isAlone: true })
+      const { url } = await proxy.listen({ port: 0 })
+      const peer = await connect(t, url, client)
+      await peer.notify('notifications/vendor/early', '"x":1.0')
+      await peer.send('vendor/notes', '', '"progressToken":"tok"')
+      t.same(
+        peer.heard.map(text => JSON.parse(text)).map(({ params, result }) => params ?? result.done),
+        [...[1, 2, 3].map(n => ({ n, _meta: { progressToken: 'tok', 'v.x/k': 1 } })), true],
+      )
+      await peer.send('vendor/stream')
+      const [first, second, last] = peer.heard.map(text => JSON.parse(text))
+      t.equal(first.params._meta[`${META}subscriptionId`], last.id)
+      t.equal(second.params.n, 2)
+      await peer.notify('notifications/vendor/seen', '"x":1.0')
+      const seen = await seenBy(peer, 'seen')
+      for (const name of ['early', 'seen']) {
+        const line = seen.find(one => one.includes(`notifications/vendor/${name}`)) ?? ''
+        t.match(line, '"params":{"x":1.0')
+        t.equal(line.includes('protocolVersion'), server === 'modern')
+      }
+    })
+
+    if (server === 'legacy')
+      t.test(`${pair}: an unknown request of a single server reaches a session`, async t => {
+        const proxy = startProxy(t, { a: extended(server) }, { isAlone: true })
+        const { url } = await proxy.listen({ port: 0 })
+        const peer = await connect(t, url, client)
+        peer.raw.onAsk = (method, params) =>
+          method === 'vendor/askClient' && params.q === 1 ? { code: 4711, message: 'no', data: { d: 1 } } : {}
+        const { result } = await peer.send('vendor/ask')
+        t.match(
+          result.outcome,
+          client === 'legacy'
+            ? { code: 4711, message: 'no', data: { d: 1 } }
+            : { code: -32601, message: 'Method not found: vendor/askClient' },
+        )
+        if (client !== 'legacy') return
+        await peer.raw.listen()
+        await peer.send('vendor/ambient')
+        const { text } = await peer.raw.ambientIs(
+          ({ message }) => message.method === 'notifications/vendor/ambient',
+        )
+        t.match(text, '"params":{"x":1}')
+      })
   }

@@ -248,7 +248,7 @@ export class ConnectionLists {
       isOpen = true
       // The next change may be announced before this reading returns.
       state.isDue = false
-      const { own: capabilities } = state.declared
+      const capabilities = state.declared.own
       const limit = { clock, timeoutMs: server.timeouts.listMs, own, capabilities }
       this.#wasRead(
         state,

@@ -12,3 +12,15 @@ export const SERVER_REQUESTS: ReadonlySet<string> = new Set([
   'sampling/createMessage',
   'elicitation/create',
 ])
+
+/** Notifications of servers that the proxy handles (schema, `ServerNotification`). */
+export const SERVER_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  'notifications/cancelled',
+  'notifications/progress',
+  'notifications/message',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/elicitation/complete',
+])

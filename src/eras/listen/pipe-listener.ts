@@ -17,7 +17,7 @@ import { salvageId } from '../../wire/salvage-id.js'
 import { eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, idOf, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
-import { ModernUplink } from '../modern/client-side/uplink.js'
+import { CANCELLED, ModernUplink } from '../modern/client-side/uplink.js'
 import { classifyInbound } from './classify-inbound.js'
 import { PipeWriter } from './pipe-writer.js'
 
@@ -216,14 +216,15 @@ export class PipeListener implements ChannelListener {
     if (message.kind === 'request') {
       const key = idKey(message.id)
       this.#modern.receive(message, { caller, replies: this.#writer, key, arrival: this.#writer.arrival })
-    } else if (message.method === 'notifications/cancelled') this.#modern.cancel(message.params)
+    } else if (message.method === CANCELLED) this.#modern.cancel(message.params)
+    else this.#modern.notified(message, caller)
   }
 
   /** Handles messages without a claim, which the ids they answer or cancel assign to an era. */
   #unclaimed(message: Message): void {
     const isAnswer = message.kind === 'result' || message.kind === 'error'
     if (isAnswer && message.id !== undefined && this.#writer.answered(message.id)) return
-    const isCancel = message.kind === 'notification' && message.method === 'notifications/cancelled'
+    const isCancel = message.kind === 'notification' && message.method === CANCELLED
     if (!isCancel || !this.#modern.cancel(message.params)) this.#legacy.receive(message, this.#writer)
   }
 

@@ -183,6 +183,14 @@ export class InFlightCall implements CallSink {
     this.#finish(failed(timedOut(this.connection)), true)
   }
 
+  /** Passes an unknown notification about the call, which may be a subscription: it has no limit then. */
+  passNotification(method: string, params: JsonText | undefined): void {
+    if (this.#isOver) return
+    this.stillAlive()
+    this.record.totalAtMs = Number.POSITIVE_INFINITY
+    this.record.call.pass?.(method, params, this.#down?.id)
+  }
+
   progress(progress: Progress): void {
     if (this.#isOver) return
     this.stillAlive()

@@ -49,6 +49,10 @@ const neededFor = ({ method, params }: Question): Needed => {
   }
 }
 
+/** Returns whether the proxy knows a server request. */
+export const isKnownQuestion = (method: string): boolean =>
+  neededFor({ method, params: undefined }) !== NO_QUESTION
+
 /** Returns whether the client declared the capability for a server request. */
 export const canBeAsked = (question: Question, capabilities: ClientCapabilities): boolean =>
   neededFor(question).isIn(capabilities)

@@ -13,7 +13,8 @@ import type { Connection } from '../../peers/connection.js'
 import { destinationOf } from '../../peers/own-traces.js'
 import type { CallTable } from '../calls/call-table.js'
 import type { CallHandle, InFlightCall, TaskHandle } from '../calls/in-flight-call.js'
-import { canBeAsked, incapable } from '../input-required/client-capabilities.js'
+import { noMethod } from '../calls/unknown-method.js'
+import { canBeAsked, incapable, isKnownQuestion } from '../input-required/client-capabilities.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
 import { ABANDONED_MS } from '../input-required/parked/parked-call-context.js'
 import { PassedRequest, withoutContext } from '../input-required/passed-request.js'
@@ -97,6 +98,12 @@ export class ServerRequests {
 
   handle(connection: Connection, request: ServerRequest): void {
     if (!this.#hasRoom(connection, request)) return
+    if (connection.shares.isAlone && !isKnownQuestion(request.method))
+      this.#handleUnknown(connection, request)
+    else this.#handleKnown(connection, request)
+  }
+
+  #handleKnown(connection: Connection, request: ServerRequest): void {
     const fault = faultOf(request, connection)
     if (fault !== undefined) {
       request.answer(failed(fault))
@@ -123,6 +130,19 @@ export class ServerRequests {
         if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, request)) return
         this.#refuse(connection, request, NOBODY)
     }
+  }
+
+  /** Passes a request of an unknown method to the session that it belongs to. */
+  #handleUnknown(connection: Connection, request: ServerRequest): void {
+    const origin = originOf(this.#evidence(connection, request))
+    const inFlight = origin.is === 'call' ? origin.call : undefined
+    const client = origin.is === 'client' ? origin.client : inFlight?.call.client
+    const hasSession = [...connection.clients].some(({ serverRequests }) => serverRequests === 'pushed')
+    if (client?.serverRequests === 'pushed') {
+      const isCertain = origin.is === 'call' && origin.isCertain
+      this.#pass(connection, request, { client, inFlight, isCertain, isRepaired: false })
+    } else if (client !== undefined || !hasSession) request.answer(failed(noMethod(request)))
+    else this.#refuse(connection, request, NOBODY)
   }
 
   /** Asks the only client that ever used a connection, while it may see the server. */
@@ -316,6 +336,7 @@ export class ServerRequests {
   }
 
   #paramsFor(request: ServerRequest): JsonText | undefined {
+    if (!isKnownQuestion(request.method)) return request.params
     const params = request.params && withoutRelated(request.params)
     const isSampling = request.method === 'sampling/createMessage'
     return this.isShared && isSampling && params !== undefined ? withoutContext(params) : params

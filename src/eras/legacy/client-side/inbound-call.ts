@@ -1,7 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
-import { type JsonText, textMember } from '../../../kernel/json/text.js'
-import type { Call, Client } from '../../../model/links.js'
+import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
+import type { Call, Client, DownstreamCall } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
@@ -17,6 +17,7 @@ import {
 } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { InboundCall } from '../../shared/inbound-call.js'
+import { withClientNames } from '../../shared/passed-notification.js'
 import { encodeLegacyEnd, encodeLegacyFault, projectLegacyError } from '../errors.js'
 import { knowsStructure, projectLegacyOnce, projectPassed } from '../project/messages.js'
 
@@ -91,6 +92,11 @@ export class LegacyInboundCall extends InboundCall {
   notify(method: string, params: JsonText | undefined): void {
     if (!this.isOver)
       this.replies.send(encodeNotification(method, params), method === 'notifications/message')
+  }
+
+  pass(method: string, params: JsonText | undefined, down: DownstreamCall['id']): void {
+    const token = this.#token === undefined ? undefined : rawText(this.#token)
+    this.notify(method, withClientNames(params, down, { id: this.id, token }))
   }
 
   protected over(): void {

@@ -9,6 +9,7 @@ import type {
   DownlinkListener,
   DownstreamCall,
   Request,
+  Requester,
   ServerRequest,
 } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
@@ -18,9 +19,11 @@ import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import { idKey, isId } from '../../../wire/jsonrpc.js'
+import { namedIn } from '../../shared/passed-notification.js'
 import { cancelledKey, methodNotFound } from '../../shared/protocol.js'
 import type { LegacyFacts } from '../initialize-params.js'
-import { SERVER_REQUESTS } from '../methods.js'
+import { SERVER_NOTIFICATIONS, SERVER_REQUESTS } from '../methods.js'
+import { withoutModernMeta } from '../project/meta.js'
 import { projectAnswer } from '../project/server-request.js'
 import { Heartbeat, type HeartbeatOptions } from './heartbeat.js'
 import { LegacyOutboundCall, type LegacyOutboundContext } from './outbound-call.js'
@@ -37,6 +40,8 @@ export interface LegacyLinkOptions {
   readonly log: Logger
   /** As in `Downlink`; false if absent. */
   readonly hasOtherMode?: boolean
+  /** True if unknown messages of the server pass to its clients. */
+  readonly isAlone?: boolean | undefined
 }
 
 /**
@@ -49,13 +54,15 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
   readonly server: string
   readonly #log: Logger
   readonly #listener: DownlinkListener
+  readonly #isAlone: boolean
   readonly #serverRequests = new Map<string, PushedServerRequest>()
   #attached: Conversation | undefined
   #facts: LegacyFacts | undefined
   #heartbeat: Heartbeat | undefined
   #lost: Fault | undefined
 
-  constructor({ server, listener, log, hasOtherMode = false }: LegacyLinkOptions) {
+  constructor({ server, listener, log, hasOtherMode = false, isAlone = false }: LegacyLinkOptions) {
+    this.#isAlone = isAlone
     this.server = server
     this.#listener = listener
     this.#log = log
@@ -102,8 +109,9 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
     return new LegacyOutboundCall(request, sink, this)
   }
 
-  notify(method: string, params: JsonText | undefined): void {
-    void this.conversation.notify(method, params)
+  notify(method: string, params: JsonText | undefined, requester?: Requester): void {
+    const own = requester === undefined ? params : params && withoutModernMeta(params)
+    void this.conversation.notify(method, own)
   }
 
   get isPinging(): boolean {
@@ -140,7 +148,8 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
     if (this.#lost !== undefined) return
     const key = idKey(id)
     if (method === 'ping') this.conversation.sendResult(id, EMPTY)
-    else if (!SERVER_REQUESTS.has(method)) this.conversation.sendError(id, methodNotFound(method))
+    else if (!SERVER_REQUESTS.has(method) && !this.#isAlone)
+      this.conversation.sendError(id, methodNotFound(method))
     else if (this.#serverRequests.has(key)) {
       const error = errorText(RPC_CODES['invalid-request'], 'Request id already in use')
       this.conversation.sendError(id, error)
@@ -154,7 +163,15 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
 
   notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (method === 'notifications/cancelled') this.#withdraw(params)
-    else this.#listener.notified(method, params, callOf(about))
+    else this.#listener.notified(method, params, callOf(about) ?? this.#ofUnknown(method, params))
+  }
+
+  /** Returns the request that a notification names if the proxy does not know its method. */
+  #ofUnknown(method: string, params: JsonText | undefined): DownstreamCall | undefined {
+    if (!this.#isAlone || SERVER_NOTIFICATIONS.has(method)) return undefined
+    const named = namedIn(params, id => callOf(this.conversation.named(id)))
+    // Where each request has a stream, other notifications belong to none.
+    return named ?? (this.conversation.hasManyConnections ? CLOSED_CALL : undefined)
   }
 
   closed(fault: Fault): void {

@@ -12,7 +12,7 @@ import { cutOff } from '../../shared/cut-off.js'
 import { readEnvelope } from '../envelope.js'
 import { LISTEN } from './encode-outcome.js'
 import type { CallEnding, Replies } from './inbound-call.js'
-import { ModernUplink, type RequestMessage } from './uplink.js'
+import { CANCELLED, ModernUplink, type RequestMessage } from './uplink.js'
 
 /** Serves an endpoint for this revision (basic/transports/streamable-http): every POST is independent. */
 export class ModernHttpListener {
@@ -28,9 +28,13 @@ export class ModernHttpListener {
 
   /** Handles a request or a notification. */
   message(message: Message & { kind: 'request' | 'notification' }, exchange: HttpExchange): void {
-    if (message.kind === 'request') this.#request(message, exchange)
+    if (message.kind === 'request') {
+      this.#request(message, exchange)
+      return
+    }
     // Over HTTP a client cancels by closing the stream (basic/patterns/cancellation).
-    else exchange.responder.send(202, {})
+    if (message.method !== CANCELLED) this.#uplink.notified(message, exchange.request.caller)
+    exchange.responder.send(202, {})
   }
 
   keepAlive(): void {
@@ -132,7 +136,7 @@ export class HttpAnswer implements Replies {
   }
 
   send(frame: OutgoingMessage, mayDrop = false): void {
-    if (this.#isOver || this.#form !== 'stream') return
+    if (this.#isOver || this.#form === 'json') return
     const { bounds } = this.#context
     if (mayDrop && this.#out !== undefined && bounds.isOver('softQueue', this.#out.queuedBytes)) return
     this.#write(frame)

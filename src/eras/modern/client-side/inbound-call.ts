@@ -1,7 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
-import { EMPTY, type JsonText, objectText } from '../../../kernel/json/text.js'
-import type { Call } from '../../../model/links.js'
+import { EMPTY, type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
+import type { Call, DownstreamCall } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -10,6 +10,7 @@ import { encodeProgress } from '../../../rpc/progress-token.js'
 import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { InboundCall } from '../../shared/inbound-call.js'
+import { withClientNames } from '../../shared/passed-notification.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { projectModernMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
@@ -86,6 +87,12 @@ export class ModernInboundCall extends InboundCall {
     }
   }
 
+  pass(method: string, params: JsonText | undefined, down: DownstreamCall['id']): void {
+    const { id, token: text } = this.#request
+    const token = text === undefined ? undefined : rawText(text)
+    this.#send(method, withClientNames(params, down, { id, token }))
+  }
+
   protected over(): void {
     this.client.openCalls -= 1
     this.#request.over()
@@ -120,7 +127,7 @@ export class ModernInboundCall extends InboundCall {
     }
   }
 
-  #send(method: string, params: JsonText, mayDrop = false): void {
+  #send(method: string, params: JsonText | undefined, mayDrop = false): void {
     if (!this.isOver) this.#request.replies.send(encodeNotification(method, params), mayDrop)
   }
 

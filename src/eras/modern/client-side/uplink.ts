@@ -1,7 +1,7 @@
 import { type Caller, hasEnded, haveSameScopes, type RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
-import { type JsonText, textMember, textOf } from '../../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember, textOf } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { shortName } from '../../../kernel/secrets/mask.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
@@ -20,6 +20,9 @@ import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
 import { ModernInboundCall, type Replies } from './inbound-call.js'
 
 export type RequestMessage = Extract<Message, { kind: 'request' }>
+type NotificationMessage = Extract<Message, { kind: 'notification' }>
+
+export const CANCELLED = 'notifications/cancelled'
 
 /** The origin of a request. */
 export interface RequestContext {
@@ -96,6 +99,15 @@ export class ModernUplink {
     const call = this.#calls.get(cancelledKey(params) ?? '')
     call?.cancel(params && textMember(params, 'reason'))
     return call !== undefined
+  }
+
+  /** Passes a notification to a single server; with several, this revision has none but cancellations. */
+  notified({ method, params }: NotificationMessage, caller: Caller): void {
+    const { handler } = this.#options
+    if (handler.passesUnknown !== true) return
+    const check = readEnvelope(params && memberOf(params, '_meta'))
+    const client = check.is === 'fine' ? this.#clients.of(caller, check.envelope) : undefined
+    if (client !== undefined) handler.notified(client, method, params)
   }
 
   /** Handles a request; answers an invalid one with an error. */

@@ -3,12 +3,20 @@ import { Fault } from '../../../kernel/faults.js'
 import { EMPTY, type JsonText, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { CallSink, Downlink, DownlinkListener, DownstreamCall, Request } from '../../../model/links.js'
+import type {
+  CallSink,
+  Downlink,
+  DownlinkListener,
+  DownstreamCall,
+  Request,
+  Requester,
+} from '../../../model/links.js'
 import { succeeded } from '../../../model/outcome.js'
 import type { ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
+import { namedIn } from '../../shared/passed-notification.js'
 import { MODERN_REVISION } from '../../shared/protocol.js'
-import { discoverParams } from '../envelope.js'
+import { discoverParams, requestParams } from '../envelope.js'
 import { REQUEST_NOTIFICATIONS } from '../methods.js'
 import { LocalCall, ModernOutboundCall, type ModernOutboundContext } from './outbound-call.js'
 import { RevisionCheck } from './revision-check.js'
@@ -24,6 +32,8 @@ export interface ModernLinkOptions {
   readonly identity: JsonText
   /** As in `Downlink`; false if absent. */
   readonly hasOtherMode?: boolean
+  /** True if unknown notifications pass between the server and its clients. */
+  readonly isAlone?: boolean | undefined
   readonly clock: Clock
   readonly log: Logger
   /** The server's limits; the defaults if absent. */
@@ -103,9 +113,14 @@ export class ModernDownlink implements Downlink, ConversationListener {
     }
   }
 
-  notify(method: string): void {
-    // This revision has no client notifications outside of requests.
-    this.#options.log.debug({ method }, 'not sending a notification that this revision does not have')
+  notify(method: string, params: JsonText | undefined, requester?: Requester): void {
+    if (requester === undefined) {
+      // This revision has no client notifications outside of requests.
+      this.#options.log.debug({ method }, 'not sending a notification that this revision does not have')
+      return
+    }
+    const { conversation, identity } = this.#connection
+    void conversation.notify(method, requestParams(params, identity, { requester, isPassed: true }))
   }
 
   pause(): void {
@@ -131,10 +146,22 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#attached?.subscriptions.noticed(method, params, about) === true) return
-    const { listener, log } = this.#options
-    if (REQUEST_NOTIFICATIONS.has(method)) {
-      listener.notified(method, params, about instanceof ModernOutboundCall ? about : undefined)
-    } else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
+    const { listener, log, isAlone } = this.#options
+    const call = about instanceof ModernOutboundCall ? about : undefined
+    const passed =
+      isAlone === true && !REQUEST_NOTIFICATIONS.has(method) ? (call ?? this.#named(params)) : undefined
+    if (REQUEST_NOTIFICATIONS.has(method)) listener.notified(method, params, call)
+    else if (passed !== undefined) listener.notified(method, params, passed)
+    else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
+  }
+
+  /** Returns the request that a notification on a pipe names in its `_meta`. */
+  #named(params: JsonText | undefined): ModernOutboundCall | undefined {
+    const { conversation } = this.#connection
+    return namedIn(params, id => {
+      const call = conversation.named(id)
+      return call instanceof ModernOutboundCall ? call : undefined
+    })
   }
 
   closed(fault: Fault): void {

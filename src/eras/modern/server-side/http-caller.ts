@@ -6,16 +6,19 @@ import type { CallerContext } from '../../../rpc/channel/caller.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import type { RequestExchange } from '../../../rpc/http/exchange.js'
+import { fetchReply } from '../../../rpc/http/fetch-reply.js'
 import { type HttpRefusal, reasonIn } from '../../../rpc/http/refusal.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
-import { encodeRequest } from '../../../wire/jsonrpc.js'
+import { encodeNotification, encodeRequest } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../shared/http-conversation.js'
 import { MODERN_REVISION } from '../../shared/protocol.js'
 import { mirrorHeaders } from '../mirror-headers.js'
 
 const BAD_REQUEST = 400
+/** Bounds the notifications of clients that the server has not answered; further ones are dropped. */
+const NOTIFICATIONS_MAX = 64
 /** The error of legacy SDK servers that require a session, with status 400. */
 const NO_SESSION = -32000
 
@@ -38,6 +41,9 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
   /** The headers of every request. */
   readonly #headers: Readonly<Record<string, string>>
   readonly receivesUnsolicited = false
+  readonly #closed = new AbortController()
+  /** Notifications without a reply. */
+  #notifying = 0
   readonly hasManyConnections = true
 
   constructor(
@@ -74,9 +80,24 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
     this.exchanges.get(id)?.stop()
   }
 
-  notify(): Promise<void> {
-    // Over HTTP a request is cancelled by closing its response.
-    return Promise.resolve()
+  /** Posts a notification that the proxy passes; a request is cancelled by closing its response. */
+  async notify(method: string, params: JsonText | undefined): Promise<void> {
+    if (method === 'notifications/cancelled' || this.isOver || this.#notifying >= NOTIFICATIONS_MAX) return
+    this.#notifying += 1
+    try {
+      const headers = { ...this.#headers, ...mirrorHeaders(method, params) }
+      const body = encodeNotification(method, params)
+      const reply = await fetchReply(
+        this.#http,
+        { method: 'POST', url: this.#to.url, headers, body },
+        this.#closed.signal,
+      )
+      reply.discard()
+    } catch (thrown) {
+      this.log.debug({ err: thrown, method }, 'the server did not accept a notification')
+    } finally {
+      this.#notifying -= 1
+    }
   }
 
   sendResult(): void {
@@ -92,6 +113,7 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
   }
 
   close(): Promise<void> {
+    this.#closed.abort()
     this.end(new Fault('disconnected', 'The connection to the server was closed'))
     return Promise.resolve()
   }

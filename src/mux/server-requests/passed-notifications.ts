@@ -1,0 +1,83 @@
+import type { Catalog } from '../../catalog/catalog.js'
+import type { JsonText } from '../../kernel/json/text.js'
+import type { Logger } from '../../kernel/logger.js'
+import type { Meter } from '../../kernel/meter.js'
+import { type Client, type DownstreamCall, viewerOf } from '../../model/links.js'
+import type { Connection } from '../../peers/connection.js'
+import type { ServerPool } from '../../peers/server-pool.js'
+import type { CallTable } from '../calls/call-table.js'
+import { originOf } from './origin.js'
+
+/** Maximum number of notifications of a client that wait until its server is connected. */
+const WAITING_MAX = 100
+
+interface PassedNotificationsContext {
+  readonly catalog: Pick<Catalog, 'sees' | 'visibleTo'>
+  readonly calls: Pick<CallTable, 'evidence'>
+  readonly pool: Pick<ServerPool, 'of'>
+  readonly clients: { readonly all: Iterable<Client> }
+  readonly log: Logger
+  readonly meter?: Meter | undefined
+}
+
+/** Passes notifications that the proxy does not know between a single server and its clients. */
+export class PassedNotifications {
+  readonly #context: PassedNotificationsContext
+  readonly #waiting = new WeakMap<Client, number>()
+
+  constructor(context: PassedNotificationsContext) {
+    this.#context = context
+  }
+
+  /** Passes a client's notification to the only server that it sees. */
+  toServer(client: Client, method: string, params: JsonText | undefined): void {
+    const [server] = this.#context.catalog.visibleTo(viewerOf(client)).keys()
+    const waiting = this.#waiting.get(client) ?? 0
+    if (server === undefined || waiting >= WAITING_MAX) return
+    const requester = { capabilities: server.shares.capabilitiesFor(client), logLevel: undefined }
+    const connection = server.connectionFor(client)
+    if (connection.link !== undefined) {
+      connection.link.notify(method, params, requester)
+      return
+    }
+    this.#waiting.set(client, waiting + 1)
+    void connection
+      .open()
+      .then(link => link.notify(method, params, requester))
+      .catch(() => this.#drop(connection, method))
+      .finally(() => this.#waiting.set(client, (this.#waiting.get(client) ?? 1) - 1))
+  }
+
+  /** Passes a server's notification to the request that it is about, or to the sessions of one principal. */
+  toClients(
+    connection: Connection,
+    method: string,
+    params: JsonText | undefined,
+    about: DownstreamCall | undefined,
+  ): void {
+    const origin = originOf(this.#context.calls.evidence(connection, about))
+    if (origin.is === 'call') {
+      origin.call.passNotification(method, params)
+      return
+    }
+    const sessions = this.#sessionsOn(connection)
+    const principals = new Set(sessions.map(({ principal }) => principal))
+    if (principals.size !== 1) this.#drop(connection, method)
+    else for (const session of sessions) session.notify(method, params)
+  }
+
+  #sessionsOn(connection: Connection): readonly Client[] {
+    const { catalog, clients, pool } = this.#context
+    const server = pool.of(connection)
+    return [...clients.all].filter(
+      client =>
+        client.serverRequests === 'pushed' &&
+        server?.connectionOf(client) === connection &&
+        catalog.sees(viewerOf(client), connection.server),
+    )
+  }
+
+  #drop({ server }: Connection, method: string): void {
+    this.#context.log.debug({ server: server.name, method }, 'dropped a notification without a recipient')
+  }
+}
