@@ -12,7 +12,7 @@ import { IDENTITY } from '../kernel/machine/identity.js'
 import type { Downlink } from '../model/links.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
-import type { createHttpClient } from '../transport/http/client.js'
+import type { createHttpClient, RemoteHttpClient } from '../transport/http/client.js'
 import type { HttpClient } from '../wire/http.js'
 import type { HttpCredential } from '../wire/http-credential.js'
 import { type ProgramOptions, ProgramStarter, type ProgramsContext } from './programs.js'
@@ -43,8 +43,8 @@ export class Dialer {
   readonly #memories = new WeakMap<ServerOptions, ServerMemory>()
   readonly #programs: ProgramStarter
   /** For servers without settings of their own. */
-  #http: HttpClient | undefined
-  readonly #ownHttp = new Map<ServerOptions, HttpClient>()
+  #http: RemoteHttpClient | undefined
+  readonly #ownHttp = new Map<ServerOptions, RemoteHttpClient>()
 
   constructor(configOf: (server: ServerOptions) => ServerConfig | undefined, context: DialerContext) {
     this.#configOf = configOf
@@ -137,7 +137,7 @@ export class Dialer {
   /** Loaded with the first remote server: a proxy with local servers starts faster without it. */
   async #httpClient(server: ServerConfig, { owner }: ProgramOptions): Promise<HttpClient> {
     const { createHttpClient } = await httpClient()
-    const http = this.#clientOf(server, owner.owned?.by ?? owner, createHttpClient)
+    const http = this.#clientOf(server, owner.owned?.by ?? owner, createHttpClient).forConnection()
     const credential = await this.#context.logins.of(owner, server)
     if (credential === undefined) return hasToken(server) ? withCredential(http, fixedToken(server)) : http
     await credential.prepare()
@@ -145,7 +145,11 @@ export class Dialer {
   }
 
   /** All connections of a server share its client, also the ones of its users. */
-  #clientOf({ transport }: ServerConfig, owner: ServerOptions, create: typeof createHttpClient): HttpClient {
+  #clientOf(
+    { transport }: ServerConfig,
+    owner: ServerOptions,
+    create: typeof createHttpClient,
+  ): RemoteHttpClient {
     const { proxy, tls } = transport as UrlTransport
     if (proxy === undefined && tls === undefined) {
       this.#http ??= create()

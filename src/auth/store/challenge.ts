@@ -71,8 +71,9 @@ const askRequests = async ({ url, headers, kind, proxy, tls }: UrlTransport): Pr
   const http = createHttpClient({ headersTimeoutMs: LIMIT_MS, proxy, tls })
   try {
     let session: Readonly<Record<string, string>> = {}
+    const connection = http.forConnection()
     for (const request of requestsTo(url, kind)) {
-      const head = await askHead(http, {
+      const head = await askHead(connection, {
         ...request,
         headers: { ...headers, ...request.headers, ...session },
       })

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { Fault } from '../../kernel/faults.js'
 import type { ForwardProxy } from '../../kernel/machine/forward-proxy.js'
+import { nothing } from '../../kernel/nothing.js'
 import type {
   HttpClient,
   HttpHeaders,
@@ -8,6 +9,7 @@ import type {
   OutboundRequest,
   ReplyListener,
 } from '../../wire/http.js'
+import { CookieJar } from './cookies.js'
 import { createDecoder, type Decoder } from './decoding.js'
 import { proxyFault, proxyStatusFault, transferFault, urlOrigin } from './faults.js'
 import { type RouteOptions, Routes } from './routes.js'
@@ -31,7 +33,7 @@ const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
 
 /** Creates an HTTP client for remote servers: connections are kept, and a body may be silent for hours. */
-export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+export function createHttpClient(options: HttpClientOptions = {}): RemoteHttpClient {
   const { connectTimeoutMs = 10_000, headersTimeoutMs = 0, maxRedirects = MAX_REDIRECTS, ...way } = options
   // Each event stream needs a connection of its own; the limits of sessions and servers bound their number.
   const createRoutes = (more?: RouteOptions['agent']): Routes => {
@@ -49,21 +51,35 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       return unkept
     },
   }
+  const close = async (): Promise<void> => {
+    await Promise.allSettled([kept.close(), unkept?.close()])
+  }
   return {
-    send(request, listener) {
-      const outbound = new HttpOutbound(context, request, listener)
-      outbound.start()
-      return outbound
-    },
-    close: async () => {
-      await Promise.allSettled([kept.close(), unkept?.close()])
-    },
+    ...clientWith(context, close),
+    forConnection: () => clientWith({ ...context, cookies: new CookieJar() }, nothing),
   }
 }
+
+/** An HTTP client for several servers. */
+export interface RemoteHttpClient extends HttpClient {
+  /** Returns a client for one connection of the protocol, with its own cookies but the same sockets. */
+  forConnection(): HttpClient
+}
+
+const clientWith = (context: ClientContext, close: () => Promise<void> | void): HttpClient => ({
+  send(request, listener) {
+    const outbound = new HttpOutbound(context, request, listener)
+    outbound.start()
+    return outbound
+  },
+  close: async () => await close(),
+})
 
 interface ClientContext {
   routesOf(request: OutboundRequest): Routes
   readonly maxRedirects: number
+  /** Undefined if cookies are ignored. */
+  readonly cookies?: CookieJar
 }
 
 /**
@@ -155,6 +171,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
     // An informational response precedes the actual one (RFC 9110 §15.2).
     if (status < 200) return
     this.#unreadHeaders = headers
+    const cookies = headers['set-cookie']
+    if (cookies !== undefined) this.#context.cookies?.store(this.#request.url, cookies)
     this.#statusText = statusText
     const url =
       this.#redirects < this.#context.maxRedirects ? redirectUrl(status, headers, this.#request) : undefined
@@ -248,7 +266,8 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
       const route = this.#context.routesOf(this.#request).of(url)
       const { origin, path, proxy } = route
       this.#proxy = proxy
-      const all = route.headers === undefined ? headers : { ...headers, ...route.headers }
+      const own = this.#context.cookies?.addTo(headers, url) ?? headers
+      const all = route.headers === undefined ? own : { ...own, ...route.headers }
       route.dispatcher.dispatch({ origin, path, method, headers: all, body }, this)
     } catch (error) {
       this.#end(error)

@@ -14,6 +14,7 @@ import { nothing } from '../../kernel/nothing.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
+import { CookieJar } from '../http/cookies.js'
 import { transferFault } from '../http/faults.js'
 import { openTunnel } from '../http/tunnel.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
@@ -141,8 +142,9 @@ export async function connectWs(options: WsClientOptions): Promise<Channel> {
 }
 
 /** Opens the connection with a credential, and retries once if a better one is available. */
-async function prove(options: Resolved, origin: string, isRepeated = false): Promise<Channel> {
+async function prove(options: Resolved, origin: string, cookies?: CookieJar): Promise<Channel> {
   const { credential, url } = options
+  const isRepeated = cookies !== undefined
   const request = { method: 'GET', url: url.replace(/^ws/i, 'http'), headers: {} } as const
   const proof = credential && (await credential.authorize(request))
   try {
@@ -150,11 +152,13 @@ async function prove(options: Resolved, origin: string, isRepeated = false): Pro
     return await opened(open(options, proof, tunnel), origin, options)
   } catch (thrown) {
     if (!(thrown instanceof RefusedHandshake)) throw thrown
-    const { status, headers, fault } = thrown
+    const { status, headers, fault, setCookie } = thrown
     const again = credential?.refused({ status, headers, sent: proof, isRepeated })
     if (again === undefined) throw fault
     await again
-    return await prove(options, origin, true)
+    const jar = new CookieJar()
+    jar.store(request.url, setCookie)
+    return await prove({ ...options, headers: jar.addTo(options.headers, request.url) }, origin, jar)
   }
 }
 
@@ -175,11 +179,13 @@ class RefusedHandshake extends Error {
   readonly fault: Fault
   readonly status: number
   readonly headers: HttpHeaders
+  readonly setCookie: readonly string[]
 
   constructor(fault: Fault, status: number, headers: IncomingHttpHeaders) {
     super(fault.message)
     this.fault = fault
     this.status = status
+    this.setCookie = headers['set-cookie'] ?? []
     this.headers = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
     )
