@@ -89,7 +89,7 @@ export interface SessionDirectory {
 /** PORT. Makes session ids from which a later process can restore a session. Absent with other replicas. */
 export interface SessionSeals {
   readonly adopt: Adopt
-  /** Opens the id of a session that is not here; undefined unless it belongs to the caller and may continue. */
+  /** Opens the id of a session that is not here; undefined unless the caller may continue it. */
   open(id: string, caller: Caller): OrphanedSession | undefined
   /** Ends a session that is not here for good. */
   end(id: string): void
@@ -99,7 +99,7 @@ const LISTS = ['tools', 'prompts', 'resources']
 const NO_REPLY: ReplyStream = { canAsk: false, send: () => undefined, end: () => undefined }
 
 /**
- * Initializes a restored session as its client once did, and notifies the client that lists may have changed.
+ * Initializes a restored session as its client once did, and notifies it that lists may have changed.
  * `then` is called once the session is open.
  */
 export const reinitialize = (

@@ -8,7 +8,7 @@ export interface ReplyStream {
   readonly canAsk: boolean
   /** Over a network: the origin of the request. */
   readonly arrival?: Arrival | undefined
-  /** The time at which the client lost the connection that it reads the answer from; undefined while it has one. */
+  /** The time at which the client lost the connection for the answer; undefined while it has one. */
   readonly goneMs?: number | undefined
   /** Sends a notification or request; dropped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void

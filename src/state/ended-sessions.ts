@@ -19,7 +19,7 @@ interface EndedSessionsOptions {
 }
 
 /**
- * The sessions that ended for good although their sealed ids are still valid, in a file that all proxies of the
+ * The sessions that ended for good although their ids have not expired, in a file that all proxies of the
  * user share. A line has the time in seconds at which the id expires, and a hash of the id.
  */
 export class EndedSessions {

@@ -124,8 +124,8 @@ export const replacePrivateSync = (file: string, bytes: string): void => {
 }
 
 /**
- * Appends to a file, which it creates if necessary. Throws file system errors, also for a file that others can
- * write.
+ * Appends to a file, which it creates if necessary. Throws file system errors, and an Error for a file that
+ * others can write.
  */
 export const appendPrivateSync = (file: string, bytes: string): void => {
   mkdirSync(dirname(file), FOLDER)

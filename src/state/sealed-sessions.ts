@@ -67,7 +67,7 @@ const decode = (plain: Buffer): SessionName | undefined => {
   }
 }
 
-/** Returns the maker of session ids. Undefined in a cluster, whose replicas keep the sessions of each other. */
+/** Returns the maker of session ids. Undefined in a cluster, whose replicas take over sessions. */
 export const sealedSessionsOf = (
   { stateKeys, cluster }: Pick<ProxyConfig, 'stateKeys' | 'cluster'>,
   source: Omit<KeySource, 'configured'>,
@@ -80,8 +80,8 @@ interface SealedSessionsOptions extends KeySource {
 }
 
 /**
- * Makes session ids that hold what is needed to restore their session, sealed with the key of the state folder,
- * and keeps a list of the sessions that ended for good. Loads the key with the first session.
+ * Makes session ids that hold the data to restore their session, sealed with the key of the state folder, and
+ * keeps a list of the sessions that ended for good. Loads the key with the first session. @internal
  */
 export class SealedSessions implements SessionSeals {
   readonly #source: KeySource

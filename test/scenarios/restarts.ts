@@ -26,7 +26,7 @@ type Call = (tag: string) => Promise<Loose>
 const KINDS: readonly ((url: string) => Promise<Call>)[] = [
   async url => {
     const client = new ClientV1(INFO)
-    await client.connect(new HttpV1(new URL(url)) as never)
+    await client.connect(new HttpV1(new URL(url)))
     return tag => client.callTool({ name: 'count__slow', arguments: { tag } })
   },
   async url => {

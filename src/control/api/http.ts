@@ -48,7 +48,10 @@ export const apiRequest = (
     body,
     lastEventId,
     wantsEvents: wantsEvents(request),
-    onClosed: then => void (response.closed ? then() : response.once('close', then)),
+    onClosed: then => {
+      if (response.closed) then()
+      else response.once('close', then)
+    },
   }
 }
 

@@ -13,8 +13,8 @@ const KEY_BYTES = 32
 const GCM = 'aes-256-gcm'
 
 /**
- * Seals data into text over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key seals,
- * all of them open. Text that was sealed for one purpose cannot be opened for another.
+ * Seals data into text over AES-256-GCM: `v1.<kid>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first key
+ * seals, all of them open. Text that was sealed for one purpose cannot be opened for another.
  */
 export class TextSeal {
   readonly #keys: ReadonlyMap<string, Buffer>

@@ -384,12 +384,8 @@ const request = async (
   { method, uri, own }: { readonly method: string; readonly uri: string; readonly own: OwnPeerRequest },
   clock: Clock,
 ): Promise<Outcome> => {
-  const outcome: Outcome =
-    link === undefined
-      ? failed(new Fault('unavailable', 'it is not connected'))
-      : await askServer(link, method, textOf({ uri }), {
-          ...{ clock, own },
-          timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS),
-        })
+  if (link === undefined) return failed(new Fault('unavailable', 'it is not connected').about(server.name))
+  const limit = { clock, timeoutMs: Math.min(server.timeouts.callMs, ANSWER_MS), own }
+  const outcome = await askServer(link, method, textOf({ uri }), limit)
   return outcome.kind === 'fault' ? failed(outcome.fault.about(server.name)) : outcome
 }

@@ -205,7 +205,7 @@ export class WsChannel implements Channel {
   }
 
   #beat(): void {
-    // While the channel is paused, the ping is queued behind other bytes, or a server works, silence means nothing.
+    // Silence means nothing while the channel is paused, the ping is queued, or a server works.
     const isWorking = this.#options.peer === 'server' && this.#events.listener?.isBusy === true
     if (this.#wasHeard || this.#ws.isPaused || this.#backlog.isBehind || isWorking) this.#unansweredPings = 0
     this.#wasHeard = false

@@ -250,7 +250,9 @@ export class LegacyHttpListener implements SessionHost {
     responder.send(200, {})
   }
 
-  /** Finds the session of a request; answers 400, 404 or 503 without one (transports, "Session Management"). */
+  /**
+   * Finds the session of a request; answers 400, 404 or 503 without one (transports, "Session Management").
+   */
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
     if (request.headers['mcp-session-id'] === undefined) {
       refuseRequest(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
@@ -275,7 +277,9 @@ export class LegacyHttpListener implements SessionHost {
     return session
   }
 
-  /** Restores the session of an earlier process, or one that a limit ended. Returns a Fault if there is no room. */
+  /**
+   * Restores the session of an earlier process, or one that a limit ended. Returns a Fault without room.
+   */
   #restored(id: string, caller: Caller): HttpSession | Fault | undefined {
     // Another principal's session is live.
     const sealed = this.#sessions.has(id) ? undefined : this.#options.seals?.open(id, caller)

@@ -120,10 +120,9 @@ const decodedId = (coded: string): JsonText | undefined => {
 /**
  * The events sent on a session's SSE streams, so that clients can resume (basic/transports, "Resumability and
  * Redelivery"). Event ids are `<stream>.<n>`, a cursor within one stream. If the session may
- * get a later owner, they are `<epoch>-<stream>.<n>~<request id in base64url>`, so that it can tell which answer
- * was lost.
- * The oldest events are dropped first. The newest is kept at any size, because the answer to a call must
- * survive a dropped connection.
+ * get a later owner, they are `<epoch>-<stream>.<n>~<request id in base64url>`, so that it can tell which
+ * answer was lost. The oldest events are dropped first. The newest is kept at any size, because the answer to
+ * a call must survive a dropped connection.
  */
 export class Replay {
   readonly #clock: Clock
