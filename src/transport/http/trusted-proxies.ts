@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { parseNetwork } from '../../kernel/machine/networks.js'
+import { parseNetwork, unmapped } from '../../kernel/machine/networks.js'
 import type { IncomingRequest } from '../node-internals.js'
 
 /** Maximum addresses examined in an `X-Forwarded-For`, from the nearest proxy on. */
@@ -43,12 +43,13 @@ export class TrustedProxies {
 
 /** Strips port, brackets, zone and the IPv6 mapping from an address. */
 const plain = (text: string): string =>
-  text
-    .trim()
-    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
-    .replace(/^([\d.]+):\d+$/, '$1')
-    .replace(/%.*$/, '')
-    .replace(/^::ffff:(?=[\d.]+$)/i, '')
+  unmapped(
+    text
+      .trim()
+      .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+      .replace(/^([\d.]+):\d+$/, '$1')
+      .replace(/%.*$/, ''),
+  )
 
 /** Returns the client address named by a trusted proxy, otherwise the peer's. */
 export const clientAddressOf = (request: IncomingMessage): string =>
