@@ -12,8 +12,10 @@ import { programFolder } from './read/program-folder.js'
 import { readServer } from './read/server.js'
 import { readSettings } from './read/settings.js'
 import type {
+  AuthConfig,
   DisabledServer,
   Environment,
+  ListenConfig,
   Loaded,
   ProxyConfig,
   ServerConfig,
@@ -72,13 +74,19 @@ export function parseConfig(
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
   const loaded = {
-    config: { ...servers, ...settings, auth: access, cluster, variables },
+    config: { ...servers, ...settings, auth: access && served(access, settings.listen), cluster, variables },
     problems,
     disabled,
   }
   READ_FILES.set(loaded, [...outer.files])
   return loaded
 }
+
+/** Adds `listen.path` to a `publicUrl` without a path. */
+const served = (auth: AuthConfig, { path }: ListenConfig): AuthConfig =>
+  auth.publicUrl === undefined || path === undefined || new URL(auth.publicUrl).pathname !== '/'
+    ? auth
+    : { ...auth, publicUrl: auth.publicUrl + path }
 
 const READ_FILES = new WeakMap<Loaded, readonly string[]>()
 

@@ -204,6 +204,8 @@ export interface ServerConfig extends ServerSettings {
 export interface ListenConfig extends ListenSettings {
   /** Addresses and networks (CIDR) of reverse proxies whose `X-Forwarded-For` names the client. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** The path below which everything is served, such as `/tools`. */
+  readonly path?: string | undefined
   /** Path of a unix domain socket or named pipe. */
   readonly socket: string | undefined
   /** Set if the file has `listen`. A daemon that clients start listens only then. */

@@ -5,6 +5,7 @@ import WebSocket from 'ws'
 import { RawClient } from '../support/client/raw-client.js'
 import { hello } from '../support/era/codec.js'
 import { startProxy, tiny } from '../support/proxy/start.js'
+import { nginx, noNginx, type ReverseProxy, strippingProxy } from '../support/wire/reverse-proxy.js'
 
 const VIEWS = { web: { servers: ['gh'] } }
 const TOOLS = ['echo', 'strict', 'fail', 'refuse', 'picture', 'facts'].map(name => `gh__${name}`)
@@ -90,4 +91,58 @@ t.test('params that are null count as absent', async t => {
     return { status, code: last.message.error?.code, text: last.message.error?.message }
   }
   t.same(await listed({ params: null }), await listed({}))
+})
+
+const FRONTS: readonly (readonly [name: string, front: ReverseProxy, skip: string | false])[] = [
+  ['a reverse proxy', strippingProxy, false],
+  ['nginx', nginx, noNginx],
+]
+
+for (const [name, front, skip] of FRONTS) {
+  t.test(`all transports work behind ${name} that removes a path`, { skip }, async t => {
+    const { port } = await start(t)
+    const base = `${await front(t, '/tools', port)}/tools`
+    for (const path of ['/sse', '/sse/', '/sse/web']) {
+      const client = new SdkClient({ name: 'sdk', version: '1' })
+      await client.connect(new SSEClientTransport(new URL(base + path)))
+      t.same(namesIn({ result: await client.listTools() }), TOOLS, path)
+      await client.close()
+    }
+    const client = await join(`${base}/mcp`)
+    t.same(namesIn((await client.request('tools/list')).last.message), TOOLS)
+    const begin = { id: 0, method: 'initialize', params: hello('2025-11-25') }
+    const list = { id: 1, method: 'tools/list' }
+    const [, listed] = await overWebSocket(`${base.replace('http', 'ws')}/ws`, begin, list)
+    t.same(namesIn(listed as object), TOOLS)
+  })
+}
+
+t.test('below listen.path are all endpoints and pages, and nothing elsewhere', async t => {
+  const listen = { port: 0, path: '/a/tools' }
+  const proxy = startProxy(t, { gh: tiny() }, { more: { views: VIEWS, listen } })
+  const { localUrl, url, sseUrl, wsUrl, port } = await proxy.listen()
+  const origin = `http://127.0.0.1:${port}`
+  const base = `${origin}/a/tools`
+  t.same([localUrl, url, sseUrl], [`${base}/mcp`, `${base}/mcp`, `${base}/sse`])
+  for (const path of ['/mcp', '/mcp/', '/mcp/web']) {
+    const client = await join(base + path)
+    t.same(namesIn((await client.request('tools/list')).last.message), TOOLS, path)
+  }
+  for (const path of ['/sse', '/sse/', '/sse/web/']) {
+    const client = new SdkClient({ name: 'sdk', version: '1' })
+    await client.connect(new SSEClientTransport(new URL(base + path)))
+    t.same(namesIn({ result: await client.listTools() }), TOOLS, path)
+    await client.close()
+  }
+  const begin = { id: 0, method: 'initialize', params: hello('2025-11-25') }
+  const [, listed] = await overWebSocket(wsUrl ?? '', begin, { id: 1, method: 'tools/list' })
+  t.same(namesIn(listed as object), TOOLS)
+  const forwarded = { headers: { 'x-forwarded-prefix': '/evil' } }
+  for (const path of ['/healthz', '/readyz', '/status', '/metrics', '/ui/', '/ui/app.css'])
+    t.equal((await fetch(base + path, forwarded)).status, 200, path)
+  for (const path of ['/healthz', '/mcp', '/a/mcp', '/a/toolsx/mcp', '/a/tools2', '/ui/', '/'])
+    t.equal((await fetch(origin + path, forwarded)).status, 404, path)
+  await t.rejects(overWebSocket(`ws://127.0.0.1:${port}/ws`), /404/)
+  const none = await fetch(`${base}/nope`)
+  t.match(await none.json(), { error: 'Not found: the MCP endpoint is /a/tools/mcp' })
 })

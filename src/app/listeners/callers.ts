@@ -39,7 +39,7 @@ export const createCallers = (
     entry: {
       ...(publicUrl !== undefined && {
         allowedHosts: [...allowedHosts, new URL(publicUrl).host],
-        allowedOrigins: [...allowedOrigins, publicUrl],
+        allowedOrigins: [...allowedOrigins, new URL(publicUrl).origin],
       }),
       isShared,
       async authorize(request, path) {

@@ -17,6 +17,7 @@ import {
   type HttpListener,
   type SseListener,
 } from '../../eras/index.js'
+import { basePathOf } from '../../kernel/base-url.js'
 import type { Principal, RenewCaller } from '../../kernel/caller.js'
 import { lateModule } from '../../kernel/late-module.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
@@ -25,7 +26,7 @@ import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { sealedSessionsOf } from '../../state/sealed-sessions.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
-import type { NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
+import type { GateBase, NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
 import { listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
 import {
@@ -100,7 +101,7 @@ export interface EndpointContext extends ChannelContext {
 /** Serves all endpoints and pages on one port. Rejects with a Fault `unavailable` if it cannot listen. */
 export const serveHttp = async (listen: ListenConfig, context: EndpointContext): Promise<HttpEndpoints> => {
   const { onRefused, bounds, refused, log, clock } = context
-  const joined = await context.join?.()
+  const [joined, base] = [await context.join?.(), baseOf(listen, context.config())]
   const refusals = refusalsOf(context)
   const known = createCallers(listen, { ...context, replicas: joined?.replicas, refusals })
   const { entry, opened, resourceServer } = known
@@ -112,13 +113,16 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const endpoints = endpointsOf(http, sse, context)
   const { views } = context
   const callers = new ViewCallers(views, (...lacking) => resourceServer()?.insufficientScope(...lacking))
-  const other = lateModule(() => otherPages(context, { ...known, connect, relay: joined?.pages, refusals }))
+  const other = lateModule(() =>
+    otherPages(context, { ...known, basePath: base.path, connect, relay: joined?.pages, refusals }),
+  )
   joined?.pages.late(other)
   const listener = await listenHttp({
     ...listen,
     ...entry,
     authorize: callers.authorizing(entry.authorize),
     open: HEALTH_PATHS,
+    ...(base.path !== '' && { base }),
     isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
     endpoints: { get: path => endpoints.get(endpointOf(path, view => views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
@@ -127,7 +131,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     }),
     ...{ other, bounds, refused, log, clock },
   })
-  const local = `http://${urlHost(listener.host)}:${listener.port}`
+  const local = `http://${urlHost(listener.host)}:${listener.port}${base.path}`
   origin = await opened(local).catch(async (thrown: unknown) => {
     await listener.close()
     throw thrown
@@ -135,10 +139,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const renewal = renewalOf(resourceServer(), { views: callers, opened: [http, sse, ws, listener], clock })
   context.connect.links.opened(origin)
   return {
-    url: origin + MCP_PATH,
-    localUrl: local + MCP_PATH,
-    sseUrl: sse && origin + SSE_PATH,
-    wsUrl: ws && origin.replace(/^http/, 'ws') + WS_PATH,
+    ...urlsOf(origin, { local, sse, ws }),
     host: listener.host,
     port: listener.port,
     get sessions() {
@@ -158,6 +159,26 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     },
   }
 }
+
+const urlsOf = (
+  base: string,
+  {
+    local,
+    sse,
+    ws,
+  }: { readonly local: string; readonly sse: object | undefined; readonly ws: object | undefined },
+): Pick<HttpEndpoints, 'url' | 'localUrl' | 'sseUrl' | 'wsUrl'> => ({
+  url: base + MCP_PATH,
+  localUrl: local + MCP_PATH,
+  sseUrl: sse && base + SSE_PATH,
+  wsUrl: ws && base.replace(/^http/, 'ws') + WS_PATH,
+})
+
+/** Returns the path below which the port serves everything; a reverse proxy may strip that of `publicUrl`. */
+const baseOf = ({ path }: ListenConfig, { auth }: ProxyConfig): GateBase => ({
+  path: path ?? (auth?.publicUrl === undefined ? '' : basePathOf(new URL(auth.publicUrl))),
+  isStrict: path !== undefined,
+})
 
 const connectEndpoint = (
   { connect, config, onGrant }: EndpointContext,
@@ -218,7 +239,7 @@ const sealsInViews = ({ seals, views }: Pick<EndpointContext, 'seals' | 'views'>
 
 const otherPages = async (
   context: EndpointContext,
-  parts: Pick<PagesContext, 'resourceServer' | 'isStarting' | 'connect' | 'relay' | 'refusals'>,
+  parts: Pick<PagesContext, 'basePath' | 'resourceServer' | 'isStarting' | 'connect' | 'relay' | 'refusals'>,
 ): Promise<NodeHandler> => {
   const publicUrl = (): string | undefined => context.config().auth?.publicUrl
   return (await httpPages()).createPages({ ...context, ...parts, publicUrl })

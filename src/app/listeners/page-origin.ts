@@ -14,10 +14,11 @@ export class PageOrigin {
   }
 
   /**
-   * Returns the origin of the proxy's loopback port, or of a port opened for the page. Rejects with a Fault.
+   * Returns the base address of the proxy's loopback port, or of a port opened for the page. Rejects with a
+   * Fault.
    */
   async find(own: string | undefined): Promise<string> {
-    if (own !== undefined && isLoopbackHost(new URL(own).hostname)) return new URL(own).origin
+    if (own !== undefined && isLoopbackHost(new URL(own).hostname)) return own.replace(/\/mcp$/, '')
     this.#port ??= this.#open()
     try {
       return (await this.#port).origin

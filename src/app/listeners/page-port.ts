@@ -48,6 +48,13 @@ const pageHandler =
     const entry = { isFromHere: () => isFromLoopback(request.socket), hasToken: undefined }
     if (isPage(path)) void answerPage(request, response, entry)
     else if (path.startsWith(`${API_BASE}/`))
-      void answerPort(request, response, { ...entry, api, sessions, logins, publicOrigin: undefined })
+      void answerPort(request, response, {
+        ...entry,
+        api,
+        sessions,
+        logins,
+        publicUrl: undefined,
+        basePath: '',
+      })
     else response.writeHead(404).end()
   }

@@ -38,6 +38,8 @@ export interface PagesContext extends PageLoginsContext {
   readonly pageSessions: () => PageSessions
   /** The public URL, if it differs from the listening address. */
   readonly publicUrl: () => string | undefined
+  /** The path below which everything is served; empty for the root. */
+  readonly basePath: string
   readonly views: Pick<Views, 'names'>
 }
 
@@ -46,7 +48,7 @@ const UNREADY: Pressure = 4
 
 /** Serves the health and status pages next to the MCP endpoints. */
 export const createPages = (context: PagesContext): NodeHandler => {
-  const { resourceServer, connect, bounds, status, metrics, views } = context
+  const { resourceServer, connect, bounds, status, metrics, views, basePath } = context
   const app = express()
   app.disable('x-powered-by')
   // Unexpected errors are shown without a stack.
@@ -81,7 +83,7 @@ export const createPages = (context: PagesContext): NodeHandler => {
   app.use((request, response) => {
     const view = parseEndpointPath(request.path)?.view
     const isKnowable = view !== undefined && isLocal(request, resourceServer()) && views.names.length > 0
-    const error = isKnowable ? unknownView(view, views.names) : 'the MCP endpoint is /mcp'
+    const error = isKnowable ? unknownView(view, views.names) : `the MCP endpoint is ${basePath}/mcp`
     response.status(404).json({ error: `Not found: ${error}` })
   })
   const signIns = loginPages(context)
@@ -106,8 +108,8 @@ export const createPages = (context: PagesContext): NodeHandler => {
   }
 }
 
-const apiOf = ({ api, pageSessions: sessions, publicUrl }: PagesContext) => ({
-  ...{ api, sessions, publicOrigin: publicUrl() },
+const apiOf = ({ api, pageSessions: sessions, publicUrl, basePath }: PagesContext) => ({
+  ...{ api, sessions, basePath, publicUrl: publicUrl() },
 })
 
 const isHealth = ({ url = '' }: IncomingMessage): boolean => url.split('?', 1)[0] === '/healthz'

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { basePathOf, baseUrlOf } from '../../kernel/base-url.js'
 import { Fault } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -85,7 +86,10 @@ export class AuthServerEndpoints {
   isDocument(path: string): boolean {
     const place = WELL_KNOWN.find(each => path.startsWith(each))
     if (place === undefined) return false
-    return path === place || this.#options.resourcePaths().includes(path.slice(place.length))
+    const [base, named] = [basePathOf(this.#options.issuer), path.slice(place.length)]
+    // The path of an issuer follows the well-known one (RFC 8414 §3.1).
+    const below = named.startsWith(base) ? named.slice(base.length) : named
+    return below === '' || this.#options.resourcePaths().includes(below)
   }
 
   #methodsOf(path: string): readonly string[] | undefined {
@@ -132,6 +136,8 @@ export class AuthServerEndpoints {
       if (this.#answersItself(request, response, query)) return
       request.url = `${path}?${this.#authorizationQuery(query)}`
     } else request.url = path
+    // oidc-provider derives the path of its own addresses from it, as below an Express router.
+    Object.assign(request, { originalUrl: basePathOf(this.#options.issuer) + request.url })
     if (path === ENDPOINTS.registration && !this.#admits(request, response)) return
     response.setHeader('Cache-Control', 'no-store')
     if (path === ENDPOINTS.token || path === ENDPOINTS.revocation) await this.#ofClient(request, response)
@@ -143,7 +149,7 @@ export class AuthServerEndpoints {
     const { issuer } = this.#options
     // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(issuer.hostname) && request.headers.host !== issuer.host) {
-      response.writeHead(307, { Location: issuer.origin + (request.url ?? '') }).end()
+      response.writeHead(307, { Location: baseUrlOf(issuer) + (request.url ?? '') }).end()
       return true
     }
     const repeated = repeatedIn(new URLSearchParams(query))

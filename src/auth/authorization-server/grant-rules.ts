@@ -1,4 +1,5 @@
 import type { Configuration, Grant, KoaContextWithOIDC } from 'oidc-provider'
+import { basePathOf } from '../../kernel/base-url.js'
 import { Fault } from '../../kernel/faults.js'
 import type { OidcProvider } from './client-rules.js'
 import { SIGN_IN_PATH } from './metadata.js'
@@ -113,7 +114,7 @@ export const signInRules = (oidc: OidcProvider, context: SignInContext): Configu
     ),
   ]
   return {
-    interactions: { policy, url: (_ctx, { uid }) => `${SIGN_IN_PATH}/${uid}` },
+    interactions: { policy, url: (_ctx, { uid }) => `${basePathOf(context.issuer)}${SIGN_IN_PATH}/${uid}` },
     findAccount: async (_ctx, principal, token) => {
       if (token?.kind === 'RefreshToken' && !(await isBacked(oidc, context, token))) return undefined
       const groups = context.identities?.groupsOf(identitySessionOf(token)) ?? []

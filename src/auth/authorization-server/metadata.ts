@@ -16,19 +16,20 @@ export const SIGN_IN_PATH = '/oauth/sign-in'
 export const CALLBACK_PATH = '/oauth/callback'
 
 /**
- * Creates the authorization server metadata (RFC 8414), which is also an OpenID Connect discovery document.
+ * Creates the metadata of the authorization server at a base address (RFC 8414), which is also an OpenID
+ * Connect discovery document.
  */
 export const metadataOf = (
-  { origin }: URL,
+  base: string,
   embedded: EmbeddedServer,
   scopes: readonly string[],
 ): Readonly<Record<string, unknown>> => ({
-  issuer: origin,
-  authorization_endpoint: origin + ENDPOINTS.authorization,
-  token_endpoint: origin + ENDPOINTS.token,
-  ...(embedded.registration === 'open' && { registration_endpoint: origin + ENDPOINTS.registration }),
-  revocation_endpoint: origin + ENDPOINTS.revocation,
-  jwks_uri: origin + ENDPOINTS.jwks,
+  issuer: base,
+  authorization_endpoint: base + ENDPOINTS.authorization,
+  token_endpoint: base + ENDPOINTS.token,
+  ...(embedded.registration === 'open' && { registration_endpoint: base + ENDPOINTS.registration }),
+  revocation_endpoint: base + ENDPOINTS.revocation,
+  jwks_uri: base + ENDPOINTS.jwks,
   scopes_supported: [...scopes, 'offline_access'],
   response_types_supported: ['code'],
   response_modes_supported: ['query'],

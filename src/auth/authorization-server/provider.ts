@@ -3,6 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { EmbeddedServer } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
+import { basePathOf, baseUrlOf } from '../../kernel/base-url.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
@@ -35,7 +36,7 @@ export interface ProviderParts extends SignInContext, GrantWatch {
 export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): Promise<Provider> => {
   const { clock, embedded, identities, issuer, log, people, resourcePaths, scopes, store } = parts
   const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
-  const provider = new oidc.Provider(issuer.origin, {
+  const provider = new oidc.Provider(baseUrlOf(issuer), {
     ...(await clientRules(oidc, embedded)),
     ...tokenRules(identities),
     ...signInRules(oidc, parts),
@@ -56,7 +57,7 @@ export const createProvider = async (oidc: OidcProvider, parts: ProviderParts): 
       registration: registrationRules(embedded),
       resourceIndicators: resourceRules(oidc, {
         audienceOf: resource => audienceOf(resource, issuer, resourcePaths()),
-        defaultResource: issuer.origin + resourcePaths()[0],
+        defaultResource: baseUrlOf(issuer) + resourcePaths()[0],
         scopes,
         machineScopes: clientId => people.ownScopes(people.machine(clientId)),
       }),
@@ -108,9 +109,10 @@ const audienceOf = (resource: string, issuer: URL, paths: readonly string[]): st
   const url = new URL(resource)
   const isHere = isLoopbackHost(issuer.hostname) && isLoopbackHost(url.hostname)
   const isOurs = url.origin === issuer.origin || (isHere && url.port === issuer.port)
-  const path = url.pathname.replace(/\/$/, '')
-  if (!isOurs || url.search !== '' || url.hash !== '') return undefined
-  return path === '' || paths.includes(path) ? issuer.origin + path : undefined
+  const [base, whole] = [basePathOf(issuer), basePathOf(url)]
+  if (!isOurs || url.search !== '' || url.hash !== '' || !whole.startsWith(base)) return undefined
+  const path = whole.slice(base.length)
+  return path === '' || paths.includes(path) ? baseUrlOf(issuer) + path : undefined
 }
 
 /** Takes all addresses from the configuration, not from requests: a reverse proxy may terminate TLS. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { AdapterPayload } from 'oidc-provider'
 import type { AuthConfig, EmbeddedServer } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
+import { baseUrlOf } from '../../kernel/base-url.js'
 import type { Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { lateModule } from '../../kernel/late-module.js'
@@ -35,7 +36,7 @@ import { Store } from './store.js'
 import { TokenStore } from './token-store.js'
 
 export interface AuthServerOptions {
-  /** Scheme, host and port for clients. */
+  /** Scheme, host, port and path for clients. */
   readonly publicUrl: string
   /** Paths of the MCP endpoints; the first one is the default resource of tokens. */
   readonly resourcePaths: () => readonly [string, ...string[]]
@@ -115,7 +116,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   if (embedded === undefined)
     throw new Fault('internal', 'the embedded authorization server is not configured')
   checkTls(issuer)
-  const folder = join(options.stateDir, 'authorization-server', tokenHash(issuer.origin).slice(0, 16))
+  const folder = join(options.stateDir, 'authorization-server', tokenHash(baseUrlOf(issuer)).slice(0, 16))
   const { replicas } = options
   const oidc = await oidcProvider()
   const shared = replicas && new ReplicatedStores({ ...replicas, clock, log })
@@ -123,7 +124,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     ...{ ...options, issuer, embedded },
     store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
     consents: consentsIn(folder, shared, log),
-    people: new SignedInPeople({ ...options, issuer: issuer.origin }),
+    people: new SignedInPeople({ ...options, issuer: baseUrlOf(issuer) }),
     login: loginAt(embedded, { ...options, issuer, folder, shared }),
     tries: new ClientTries(clock, bounds.max.authFailures),
     refusals: options.refusals ?? new RefusedCredentials(log),
@@ -141,7 +142,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     failures: new PerMinute(clock),
     formKey: replicaKeys(replicas?.keys ?? [], 'forms')[0] ?? randomBytes(32),
   })
-  const metadata = (): string => JSON.stringify(metadataOf(issuer, embedded, options.scopes()))
+  const metadata = (): string => JSON.stringify(metadataOf(baseUrlOf(issuer), embedded, options.scopes()))
   const endpoints = new AuthServerEndpoints({
     ...parts,
     baseScope,
@@ -310,7 +311,7 @@ const loginAt = ({ login }: EmbeddedServer, options: LoginOptions) => {
   const { allowHttp } = login
   const provider = new IdentityProvider({
     ...login,
-    redirectUri: issuer.origin + CALLBACK_PATH,
+    redirectUri: baseUrlOf(issuer) + CALLBACK_PATH,
     fetch: options.fetch ?? createGuardedFetch({ trusted: [login.issuer], allowHttp, clock, proxy }),
   })
   const store = new TokenStore<IdentitySession>({

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { basePathOf, baseUrlOf } from '../../kernel/base-url.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -22,7 +23,7 @@ import type { LoginDraft, StartedLogin, WebLogins } from './web-login.js'
 const COOKIE_MS = 10 * 60_000
 
 export interface ConnectPagesOptions {
-  /** Origin for browsers. */
+  /** Base address for browsers, without a slash at the end. */
   readonly origin: string
   readonly links: Pick<SignInLinks, 'find' | 'used'>
   readonly browsers: Browsers
@@ -95,7 +96,7 @@ export class ConnectPages {
     }
     // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(this.#issuer.hostname) && request.headers.host !== this.#issuer.host) {
-      response.writeHead(307, { Location: this.#issuer.origin + path, 'Cache-Control': 'no-store' }).end()
+      response.writeHead(307, { Location: baseUrlOf(this.#issuer) + path, 'Cache-Control': 'no-store' }).end()
       return
     }
     const visit = this.#visitOf(link, request, response)
@@ -104,7 +105,7 @@ export class ConnectPages {
   }
 
   #visitOf(link: SignInPageLink, request: IncomingMessage, response: ServerResponse): Visit {
-    const path = `${SIGN_IN_LINK_PATH}/${link.id}`
+    const path = `${basePathOf(this.#issuer)}${SIGN_IN_LINK_PATH}/${link.id}`
     const cookies = new Cookies(this.#issuer, request, response)
     const known = cookies.get('connect', { path })
     const browser = known ?? randomId()

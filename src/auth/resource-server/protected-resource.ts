@@ -1,3 +1,4 @@
+import { basePathOf } from '../../kernel/base-url.js'
 import {
   ENDPOINT_PATHS,
   type EndpointPath,
@@ -8,7 +9,7 @@ import {
 const METADATA = '/.well-known/oauth-protected-resource'
 
 export interface ProtectedResourceOptions {
-  /** Scheme, host and port for clients, formatted like `URL.origin`. */
+  /** Scheme, host, port and path for clients, without a slash at the end. */
   readonly origin: string
   /** Issuers whose tokens are accepted. */
   readonly issuers: readonly string[]
@@ -21,9 +22,11 @@ export interface ProtectedResourceOptions {
 /** The identifiers and metadata of the proxy as a protected resource (RFC 9728). */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions
+  readonly #url: URL
 
   constructor(options: ProtectedResourceOptions) {
     this.#options = options
+    this.#url = new URL(options.origin)
   }
 
   /** Returns the recommended scopes of an endpoint. */
@@ -54,18 +57,19 @@ export class ProtectedResource {
    * logins that cannot succeed.
    */
   metadataUrl(path: string): string | undefined {
-    const { origin, issuers } = this.#options
+    const { issuers } = this.#options
     const { endpoint, view } = this.#place(path)
     // For HTTP+SSE, clients know the first of two endpoints.
     const known = endpointPath(endpoint === '/messages' ? '/sse' : endpoint, view)
-    return issuers.length === 0 ? undefined : `${origin}${METADATA}${known}`
+    return issuers.length === 0 ? undefined : this.#url.origin + METADATA + basePathOf(this.#url) + known
   }
 
   /** Returns the metadata at a path (RFC 9728 §3.1); undefined if there is none. */
   document(path: string): string | undefined {
     const { origin, issuers } = this.#options
     if (!path.startsWith(METADATA)) return undefined
-    const endpoint = path.slice(METADATA.length).replace(/\/$/, '') || '/mcp'
+    const [base, named] = [basePathOf(this.#url), path.slice(METADATA.length).replace(/\/$/, '')]
+    const endpoint = (named.startsWith(base) ? named.slice(base.length) : named) || '/mcp'
     if (issuers.length === 0 || !this.paths.includes(endpoint)) return undefined
     return JSON.stringify({
       resource: origin + endpoint,

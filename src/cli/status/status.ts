@@ -68,7 +68,8 @@ const statusUrl = (text: string): URL => {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw new CliError(EXIT.usage, '--url must be a complete http address, such as http://127.0.0.1:8808/mcp')
   }
-  return new URL('/status', url)
+  const [, base = ''] = /^(.*)\/(?:mcp|sse|ws)(?:\/|$)/.exec(url.pathname) ?? []
+  return new URL(`${base}/status`, url)
 }
 
 // ── its answer ──

@@ -27,7 +27,7 @@ export const ui = defineVerb({
   async run({ config, pid, print: isPrinted = false, json = false }) {
     const one = await runningOrStarted(config, pid)
     const { origin, code } = JSON.parse(await askRunning(one, '/v1/ui', '{}')) as Answer
-    const page = new URL(`/ui/#${code}`, origin ?? one.url)
+    const page = new URL(`${origin ?? one.url?.replace(/\/mcp$/, '') ?? ''}/ui/#${code}`)
     print(json ? JSON.stringify({ version: 1, url: page.href }) : page.href)
     if (isPrinted) return EXIT.ok
     const { showPage } = await import('../../app/show-page.js')

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { BASE_PATH, basePathOf, baseUrlOf } from '../../kernel/base-url.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import type { ProblemText } from '../file/problem.js'
@@ -77,7 +78,7 @@ class AuthReader {
     const people = Object.entries(values.people ?? {}).map(([name, person]) => this.#person(name, person))
     this.#refuseShared(people)
     const auth: AuthConfig = {
-      publicUrl: publicUrl?.origin,
+      publicUrl: publicUrl && baseUrlOf(publicUrl),
       ...readPlain('auth', { items: members(this.#item), values, report: this.#context.report }),
       people,
       issuers: this.#issuers(values.issuers ?? []),
@@ -292,11 +293,20 @@ class AuthReader {
   #origin(at: Path): URL | undefined {
     const text = this.#text(at)
     const url = URL.canParse(text) ? new URL(text) : undefined
-    const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href
-    if (isOrigin) return url
+    const isWeb = url !== undefined && /^https?:$/.test(url.protocol)
+    const path = isWeb ? basePathOf(url) : undefined
+    // `URL` resolves dots and removes empty user names, so compare with the text.
+    const isWhole = isWeb && [url.href, url.href.replace(/\/$/, '')].includes(`${url.origin}${url.pathname}`)
+    if (
+      isWeb &&
+      isWhole &&
+      (path === '' || BASE_PATH.test(path ?? '')) &&
+      !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(text)
+    )
+      return url
     this.#error(at, {
       message: 'this must be only scheme, host and port',
-      fix: 'Write for example "https://mcp.example.com", without a path.',
+      fix: 'Write for example "https://mcp.example.com", or "https://example.com/tools" to be served below a path.',
     })
     return undefined
   }

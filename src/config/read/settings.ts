@@ -162,6 +162,7 @@ const readPort = (
 ): Omit<ListenConfig, 'socket' | 'isGiven'> => ({
   ...readPlain('listen', { items: found, values, report }),
   ...(values?.trustedProxies !== undefined && { trustedProxies: values.trustedProxies }),
+  ...(values?.path !== undefined && { path: values.path }),
 })
 
 const readSocket = (item: TreeItem, context: ReadContext): string | undefined => {

@@ -179,10 +179,10 @@ const embedded = z.strictObject(
 
 export const authSchema = z.strictObject(
   {
-    publicUrl: text('Write scheme and host, such as "https://mcp.example.com".')
+    publicUrl: text('Write the address, such as "https://mcp.example.com".')
       .optional()
       .describe(
-        'Scheme, host and port under which clients reach the proxy, for example through a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
+        'Scheme, host, port and path under which clients reach the proxy, for example through a reverse proxy; the address it listens on if absent. Its host is accepted as `Host`. Required for `issuers` and `embedded` when other machines can reach the proxy, because tokens name it.',
       ),
     loopback: plain(z.enum(['token', 'open'], { error: 'Write "token" or "open".' }), {
       description:

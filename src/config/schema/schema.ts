@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BASE_PATH } from '../../kernel/base-url.js'
 import { authSchema } from './auth.js'
 import { clusterSchema } from './cluster.js'
 import { limits } from './limits.js'
@@ -22,6 +23,8 @@ import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins without spaces, such as ["https://app.example.com"].'
 const HOST_FORM = /^[^\s/?#@]+$/
+const PATH_FIX =
+  'Write a path such as "/tools", of letters, digits and "-._~", without "..", a query, or a slash at the end.'
 const HOSTS_FIX = 'Write a list of host names without spaces, such as ["proxy.example.com"].'
 const HOST_FIX = 'Write an address or host name, such as "127.0.0.1".'
 const PORT_FIX = 'Write a whole number from 0 to 65535; 0 takes any free port.'
@@ -45,6 +48,13 @@ const listen = z.object(
       default: 8808,
       reload: 'restart',
     }),
+    path: z
+      .string({ error: PATH_FIX })
+      .regex(BASE_PATH, { error: PATH_FIX })
+      .optional()
+      .describe(
+        'A path such as `/tools`, below which everything is served, for a reverse proxy that passes the path on; see docs/networks.md#below-a-path.',
+      ),
     allowedHosts: plain(words(HOSTS_FIX, HOST_FORM), {
       description:
         '`Host` headers to accept in addition to the loopback names and `listen.host`, with or without a port.',

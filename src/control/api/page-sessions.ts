@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { cookieName } from '../../auth/authorization-server/sign-in/cookies.js'
+import { cookieName, cookiePath } from '../../auth/authorization-server/sign-in/cookies.js'
 
 const CODE_BYTES = 24
 const CODE_MS = 60_000
@@ -64,10 +64,11 @@ export class PageSessions {
   }
 }
 
-/** Returns the name of the page's cookie at an origin. */
+/** Returns the name of the page's cookie at a base address. */
 export const pageCookie = (origin: URL): string => cookieName(origin, 'page')
 
-/** Returns the `Set-Cookie` header of a page session at an origin. */
-export const setCookie = (value: string, origin: URL): string =>
-  `${pageCookie(origin)}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${SESSION_MS / 1000}` +
-  (origin.protocol === 'https:' ? '; Secure' : '')
+/** Returns the `Set-Cookie` header of a page session at a base address. */
+export const setCookie = (value: string, base: URL): string => {
+  const attributes = `HttpOnly; SameSite=Strict; Path=${cookiePath(base)}; Max-Age=${SESSION_MS / 1000}`
+  return `${pageCookie(base)}=${value}; ${attributes}${base.protocol === 'https:' ? '; Secure' : ''}`
+}

@@ -25,8 +25,10 @@ export interface PortContext extends PortEntry {
   readonly sessions: () => PageSessions
   /** Watches logins with a code. Absent if they are neither logged nor limited. */
   readonly logins?: PageLogins | undefined
-  /** The public origin, if it differs from the listening address. */
-  readonly publicOrigin: string | undefined
+  /** The public address, if it differs from the listening address. */
+  readonly publicUrl: string | undefined
+  /** The path below which the port serves everything; empty for the root. */
+  readonly basePath: string
 }
 
 export const API_BASE = '/api/v1'
@@ -45,8 +47,8 @@ export const answerPort = async (
   response.removeHeader('access-control-allow-origin')
   response.removeHeader('access-control-expose-headers')
   try {
-    const origin = ownOrigin(request, context)
-    const refusal = refusalOf(request, origin, context)
+    const own = new URL(ownAddress(request, context))
+    const refusal = refusalOf(request, own.origin, context)
     if (refusal !== undefined) {
       sendJson(response, refusal.status, { error: refusal.error })
       return
@@ -54,10 +56,10 @@ export const answerPort = async (
     const body = request.method === 'POST' ? await requestBodyOf(request) : ''
     const asked = apiRequest(request, response, API_BASE, body)
     if (asked.method === 'POST' && asked.path === '/login') {
-      login({ request, response, body }, context, new URL(origin))
+      login({ request, response, body }, context, own)
       return
     }
-    const isOpen = context.sessions().isOpen(credentialIn(request, new URL(origin)))
+    const isOpen = context.sessions().isOpen(credentialIn(request, own))
     const caller = isOpen ? LOCAL : await context.hasToken?.(request)
     if (!caller) {
       sendJson(response, 401, { error: 'open the page with: mcp-proxy ui' })
@@ -90,11 +92,14 @@ const sendTo = (response: ServerResponse, answer: ApiAnswer, caller: Caller, { r
   response.once('close', () => clearInterval(timer))
 }
 
-const ownOrigin = ({ headers: { host = '' } }: IncomingMessage, { publicOrigin }: PortContext): string => {
-  const written = `${publicOrigin?.split(':', 1)[0]}://${host}`
+const ownAddress = (
+  { headers: { host = '' } }: IncomingMessage,
+  { publicUrl, basePath }: PortContext,
+): string => {
+  const written = `${publicUrl?.split(':', 1)[0]}://${host}`
   const isPublic =
-    publicOrigin !== undefined && URL.canParse(written) && new URL(written).origin === publicOrigin
-  return isPublic ? publicOrigin : `http://${host}`
+    publicUrl !== undefined && URL.canParse(written) && new URL(written).origin === new URL(publicUrl).origin
+  return isPublic ? publicUrl : `http://${host}${basePath}`
 }
 
 interface Refusal {

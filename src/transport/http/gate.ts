@@ -50,7 +50,16 @@ export type UpgradeHandler = (
   caller: Caller,
 ) => number | undefined | Promise<number | undefined>
 
+/** The path below which a port serves everything. */
+export interface GateBase {
+  readonly path: string
+  /** False if a reverse proxy may have removed the path already. */
+  readonly isStrict: boolean
+}
+
 export interface GateOptions {
+  /** Removed from the paths of requests; documents below `/.well-known/` are not below it. */
+  readonly base?: GateBase
   readonly host: string
   /** In addition to the loopback names and `host`. */
   readonly allowedHosts: readonly string[]
@@ -98,6 +107,8 @@ const bodyDenial = (limit: 'body' | 'inbound', bounds: LimitCounters): Denial =>
   limit === 'body'
     ? errorDenial(413, `Request body is larger than ${bounds.max.body} bytes`)
     : errorDenial(503, bounds.overloadFault(limit, 'Too many bytes are in flight').message)
+
+const OUTSIDE = errorDenial(404, 'Not found: the proxy is served below another path (listen.path)')
 
 const isDenial = (admitted: Caller | Denial): admitted is Denial => 'status' in admitted
 
@@ -156,7 +167,8 @@ export class HttpGate {
       })
     }
     try {
-      this.#dispatch(request, response)
+      if (this.#isBelowBase(request)) this.#dispatch(request, response)
+      else this.#deny(request, response, OUTSIDE)
     } catch (error) {
       this.#failed(response, error)
     }
@@ -172,14 +184,28 @@ export class HttpGate {
     socket.on('error', nothing)
     this.#findClient(request)
     const remoteAddress = clientAddressOf(request)
-    void this.#upgrade(request, socket, head).then(status => {
-      if (status !== undefined) this.#refused(request, status, remoteAddress)
-    })
+    if (!this.#isBelowBase(request)) refuseOn(socket, OUTSIDE.status, OUTSIDE)
+    else
+      void this.#upgrade(request, socket, head).then(status => {
+        if (status !== undefined) this.#refused(request, status, remoteAddress)
+      })
   }
 
   #findClient(request: IncomingRequest): void {
     const client = this.#proxies?.clientOf(request)
     if (client !== undefined) request.clientAddress = client
+  }
+
+  /** Removes the base path from a request; false if it is required and missing. */
+  #isBelowBase(request: IncomingMessage): boolean {
+    const { base } = this.#options
+    const { url = '/' } = request
+    if (base === undefined) return true
+    const below = url.startsWith(base.path) ? url.slice(base.path.length) : undefined
+    if (below === undefined || !/^(?:[/?]|$)/.test(below))
+      return !base.isStrict || url.startsWith('/.well-known/')
+    request.url = below.startsWith('/') ? below : `/${below}`
+    return true
   }
 
   #isOpen(path: string): boolean {

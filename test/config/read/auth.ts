@@ -68,10 +68,13 @@ t.test('a mistake in auth makes the file unusable, and never means that it is of
       { people: { alice: { tokens: [token] }, bob: { tokens: [token] } } },
       [['auth.people.bob.tokens.0', 'this token already belongs to alice']],
     ],
-    [
-      { people, publicUrl: 'https://p.test/x' },
-      [['auth.publicUrl', 'this must be only scheme, host and port']],
-    ],
+    ...['/x?', '/x#y', '/a//b', '/../x', '/a/%2e%2e/b', '/a b', '/ä', '//'].map(
+      path =>
+        [
+          { people, publicUrl: `https://p.test${path}` },
+          [['auth.publicUrl', 'this must be only scheme, host and port']],
+        ] as const,
+    ),
     [
       { people, publicUrl: '${GONE}' },
       [
@@ -163,4 +166,21 @@ t.test('a mistake in the access of a server leaves that server out, and no other
     see: ['github'],
     call: [['delete_*', ['admin']]],
   })
+})
+
+t.test('publicUrl may have a path, and gets the path of listen if it has none', t => {
+  const people = { alice: { tokens: [{ hash: `sha256:${'1'.repeat(64)}` }] } }
+  const read = (publicUrl: string, path?: string) => {
+    const listen = { ...(path !== undefined && { path }) }
+    const text = JSON.stringify({ mcpServers: {}, listen, auth: { publicUrl, people } })
+    const { config, problems } = parseConfig(text, '/etc/mcp.json', {})
+    t.notOk(problems.some(({ severity }) => severity === 'error'))
+    return config?.auth?.publicUrl
+  }
+  t.equal(read('https://p.test/tools'), 'https://p.test/tools')
+  t.equal(read('https://p.test/tools/'), 'https://p.test/tools')
+  t.equal(read('https://p.test:8443/a/b.c'), 'https://p.test:8443/a/b.c')
+  t.equal(read('https://p.test', '/tools'), 'https://p.test/tools')
+  t.equal(read('https://p.test/x', '/tools'), 'https://p.test/x')
+  t.end()
 })

@@ -31,3 +31,32 @@ t.test('unknown keys are reported without their values, and the others are used'
   t.same(problems({ key: 'x' }), [['warning', 'requestState.key', 'unknown key, ignored']])
   t.same(problems({ keys: [7] }), [['error', 'requestState.keys.0', 'expected a string, found a number']])
 })
+
+t.test('listen.path is a path without dots, query and empty segments', t => {
+  const read = (path: unknown) =>
+    parseConfig(
+      JSON.stringify({ mcpServers: { a: { command: 'x' } }, listen: { path } }),
+      '/etc/mcp.json',
+      {},
+    )
+  for (const path of ['/tools', '/a/b-c_d.e~f', '/..a'])
+    t.match(read(path), { config: { listen: { path } }, problems: [] })
+  for (const path of [
+    'tools',
+    '/',
+    '',
+    '/a/',
+    '//a',
+    '/a//b',
+    '/..',
+    '/a/../b',
+    '/.',
+    '/a?b',
+    '/a#b',
+    '/a b',
+    '/%2e',
+    7,
+  ])
+    t.match(read(path).problems, [{ severity: 'error', key: 'listen.path', fix: /"\/tools"/ }], String(path))
+  t.end()
+})

@@ -13,7 +13,7 @@ const serve = async (t: Test, entry: Partial<PortEntry>) => {
   const server = createServer((request, response) => {
     void answerPort(request, response, {
       ...{ isFromHere: () => false, hasToken: undefined, ...entry },
-      ...{ sessions: () => sessions, publicOrigin: undefined },
+      ...{ sessions: () => sessions, publicUrl: undefined, basePath: '' },
       api: async () => ({ answer: async ({ path }) => ({ status: 200, value: { path } }) }),
     })
   })

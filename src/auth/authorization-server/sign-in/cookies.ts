@@ -1,12 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { basePathOf } from '../../../kernel/base-url.js'
 import { tokenHash } from '../../../kernel/secrets/personal-token.js'
 
 /**
- * Returns the full name of a cookie at an origin. Browsers share cookies between all ports of a host, with
- * one cookie per name (RFC 6265 §8.5).
+ * Returns the full name of a cookie at a base address. Browsers share cookies between all ports of a host,
+ * with one cookie per name (RFC 6265 §8.5).
  */
-export const cookieName = ({ protocol, port }: URL, name: string): string =>
-  protocol === 'https:' ? `__Host-mcp-proxy-${name}` : `mcp-proxy-${port}-${name}`
+export const cookieName = (base: URL, name: string): string => {
+  if (base.protocol !== 'https:') return `mcp-proxy-${base.port}-${name}`
+  // Browsers refuse a path other than / with the first prefix (RFC 6265bis §4.1.3.2).
+  return `${basePathOf(base) === '' ? '__Host' : '__Secure'}-mcp-proxy-${name}`
+}
+
+/** Returns the path below which browsers send a cookie. */
+export const cookiePath = (base: URL): string => basePathOf(base) || '/'
 
 /** Returns the value of a cookie in a `Cookie` header. */
 export const cookieIn = (header: string | undefined, name: string): string | undefined =>
@@ -50,9 +57,9 @@ export class Cookies {
   readonly #response: ServerResponse
 
   constructor(issuer: URL, request: IncomingMessage, response: ServerResponse) {
-    const isSecure = issuer.protocol === 'https:'
     this.#prefix = cookieName(issuer, '')
-    this.#attributes = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+    const secure = issuer.protocol === 'https:' ? '; Secure' : ''
+    this.#attributes = `; Path=${cookiePath(issuer)}; HttpOnly; SameSite=Lax${secure}`
     this.#request = request
     this.#response = response
   }

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client, Interaction, InteractionResults, Provider } from 'oidc-provider'
+import { basePathOf } from '../../../kernel/base-url.js'
 import type { Principal } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
@@ -169,7 +170,7 @@ export class SignInFlow {
         resources: resourcesOf(interaction),
         scopes,
         baseScope,
-        path: `${SIGN_IN_PATH}/${interaction.uid}`,
+        path: `${basePathOf(this.#options.issuer)}${SIGN_IN_PATH}/${interaction.uid}`,
         csrf: this.#csrf(interaction.uid),
         signedInAs: signedInAs?.replace(/^person /, ''),
         provider: login && new URL(login.provider.issuer).host,
