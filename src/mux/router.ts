@@ -327,13 +327,15 @@ export class Router implements ClientHandler, ConnectionListener {
     params: JsonText | undefined,
     about: DownstreamCall | undefined,
   ): void {
-    const { logLevels, subscriptions, urlElicitations } = this.#parts
+    const { logLevels, subscriptions, urlElicitations, passedNotifications } = this.#parts
+    const isListened = this.passesUnknown && passedNotifications.toListener(connection, method, params, about)
+    if (isListened) return
     const lists = listsChangedBy(method)
     if (lists !== undefined) for (const list of lists) this.catalog.changed(connection, list)
     else if (method === 'notifications/message') logLevels.relay(connection, params, about)
     else if (method === 'notifications/resources/updated') subscriptions.updated(connection, params)
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
-    else if (this.passesUnknown) this.#parts.passedNotifications.toClients(connection, method, params, about)
+    else if (this.passesUnknown) passedNotifications.toClients(connection, method, params, about)
     else this.#log.debug({ server: connection.server.name }, 'dropped an unknown notification')
   }
 

@@ -1,6 +1,6 @@
-import { at, type JsonText, stringOf } from '../kernel/json/text.js'
+import { at, type JsonText, kindOf, memberOf, membersOf, some, stringOf } from '../kernel/json/text.js'
 import type { Call, ServerRequestMode, Welcome } from '../model/links.js'
-import type { ListName } from '../model/listing.js'
+import { LIST_NAMES, LISTS, type ListName } from '../model/listing.js'
 
 /** The parameter of a request that names its subject. */
 export type NamedBy = 'tool' | 'prompt' | 'uri' | 'ref'
@@ -43,6 +43,9 @@ type Target =
 
 export type Route = Target & Conditions
 
+/** The request that stays open for notifications (2026-07-28, basic/patterns/subscriptions). */
+export const LISTEN = 'subscriptions/listen'
+
 /** All routed methods. Clients may read lists regardless of the capabilities. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],
@@ -56,8 +59,21 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['resources/subscribe', { way: 'subscribe', serverRequests: 'pushed', needs: 'resources' }],
   ['resources/unsubscribe', { way: 'unsubscribe', serverRequests: 'pushed', needs: 'resources' }],
   ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
-  ['subscriptions/listen', { way: 'listen', serverRequests: 'returned' }],
+  [LISTEN, { way: 'listen', serverRequests: 'returned' }],
 ])
+
+/** Members of the filter of a listening request that the proxy knows. */
+const FILTERS: ReadonlySet<string> = new Set([
+  ...LIST_NAMES.map(list => LISTS[list].flag),
+  'resourceSubscriptions',
+])
+
+/** Returns whether a client listens for anything that the proxy does not know. */
+export const hasUnknownFilter = (params: JsonText | undefined): boolean => {
+  const filter = params && memberOf(params, 'notifications')
+  if (filter === undefined || kindOf(filter) !== 'object') return false
+  return some(membersOf(filter), ({ key }) => !FILTERS.has(key))
+}
 
 /** Returns the subject of a request as the client wrote it; undefined if it has none. */
 export const askedName = ({ method, named, params }: Call): string | undefined => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { startProxy } from '../support/proxy/start.js'
+import { startPlainServer } from '../support/server/plain-http-server.js'
 
 const SERVER = fileURLToPath(new URL('../fixtures/extension-server.mjs', import.meta.url))
 const META = 'io.modelcontextprotocol/'
@@ -23,7 +24,7 @@ const extended = (era: Era, capabilities = '{"tools":{}}', more: object = {}) =>
 interface Peer {
   readonly raw: RawClient
   notify(method: string, params: string): Promise<void>
-  send(method: string, params?: string, meta?: string): Promise<Loose>
+  send(method: string, params?: string, meta?: string, header?: string): Promise<Loose>
   /** All messages about the last request, as text. */
   readonly heard: readonly string[]
   /** The result of `initialize` or `server/discover`, as text. */
@@ -36,10 +37,10 @@ const connect = async (t: Test, url: string, era: Era, capabilities = '{}'): Pro
   let id = 0
   let heard: readonly string[] = []
   const envelope = `"${META}protocolVersion":"2026-07-28","${META}clientCapabilities":${capabilities}`
-  const send = async (method: string, params = '', meta = ''): Promise<Loose> => {
+  const send = async (method: string, params = '', meta = '', header?: string): Promise<Loose> => {
     id += 1
     if (era === 'modern') {
-      const name = /"name":"(\w+)"/.exec(params)?.[1]
+      const name = header ?? /"name":"(\w+)"/.exec(params)?.[1]
       client.headers = {
         'mcp-protocol-version': '2026-07-28',
         'mcp-method': method,
@@ -233,3 +234,39 @@ for (const client of ERAS)
         t.match(text, '"params":{"x":1}')
       })
   }
+
+t.test('a client of a single server of 2026-07-28 listens for what only the two understand', async t => {
+  const proxy = startProxy(t, { a: extended('modern') }, { isAlone: true })
+  const { url } = await proxy.listen({ port: 0 })
+  const peer = await connect(t, url, 'modern')
+  await peer.send('subscriptions/listen', '"notifications":{"toolsListChanged":true,"vendorTopics":["x"]}')
+  const heard = peer.heard.map(text => JSON.parse(text))
+  t.same(
+    heard.map(({ method }) => method),
+    [
+      'notifications/subscriptions/acknowledged',
+      'notifications/tools/list_changed',
+      'notifications/vendor/topic',
+      undefined,
+    ],
+  )
+  const id = heard.at(-1).id
+  for (const { params, result } of heard) t.equal((params ?? result)._meta[`${META}subscriptionId`], id)
+  t.same(heard[0].params.notifications, { toolsListChanged: true, vendorTopics: ['x'] })
+})
+
+t.test('over HTTP an unknown request keeps the name that its client gave it', async t => {
+  const { entry, seen } = await startPlainServer(t, '2026-07-28')
+  const proxy = startProxy(t, { a: entry }, { isAlone: true })
+  const { url } = await proxy.listen({ port: 0 })
+  const peer = await connect(t, url, 'modern')
+  await peer.send('vendor/echo', '"x":1', '', '=?base64?w7xua25vd24=?=')
+  await peer.notify('notifications/vendor/seen', '"x":1')
+  const echoed = seen.find(({ message }) => message.method === 'vendor/echo')?.headers ?? {}
+  t.equal(echoed['mcp-method'], 'vendor/echo')
+  t.equal(echoed['mcp-name'], '=?base64?w7xua25vd24=?=')
+  const noticed = (): Loose => seen.find(({ message }) => message.method === 'notifications/vendor/seen')
+  while (noticed() === undefined) await new Promise(resolve => setImmediate(resolve))
+  t.equal(noticed().headers['mcp-method'], 'notifications/vendor/seen')
+  t.equal(noticed().message.params._meta[`${META}protocolVersion`], '2026-07-28')
+})

@@ -14,6 +14,7 @@ import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
+import { LISTEN } from '../routes.js'
 import type { CallRecord, ClientSide, RoutedRecord } from './call-record.js'
 import type { DepartedCall } from './departed-calls.js'
 import { mayTryAgain } from './earlier-try.js'
@@ -316,7 +317,8 @@ export class InFlightCall implements CallSink {
 }
 
 /** Returns the maximum silence of a server during a call. */
-const silenceMs = ({ method, connection, ownName }: RoutedRecord): number => {
+const silenceMs = ({ method, isPassed, connection, ownName }: RoutedRecord): number => {
+  if (isPassed && method === LISTEN) return Number.POSITIVE_INFINITY
   const { callMs, toolMs } = connection.server.timeouts
   return (method === 'tools/call' ? toolMs?.(ownName) : undefined) ?? callMs
 }

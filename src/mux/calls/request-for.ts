@@ -34,9 +34,19 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     taskTtlMs: isTask ? taskTtlMs(record) : undefined,
     isPassed,
     takesAnyType,
+    headers: isPassed === true && !isPushed ? nameHeader(record) : undefined,
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }
+}
+
+/**
+ * Returns the name of a subject that only the client and the server understand
+ * (basic/transports/streamable-http, `Mcp-Name`).
+ */
+const nameHeader = ({ arrival }: RoutedRecord): Request['headers'] => {
+  const name = arrival?.headers?.['mcp-name']
+  return name === undefined ? undefined : { 'Mcp-Name': name }
 }
 
 /** Returns the requester of a call, with the log level of the request or of its session. */

@@ -9,7 +9,7 @@ import { failed } from '../../model/outcome.js'
 import { hasSessions } from '../../model/peer.js'
 import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
 import { noMethod } from '../calls/unknown-method.js'
-import { askedName, type Conditions, ROUTES, type Route } from '../routes.js'
+import { askedName, type Conditions, hasUnknownFilter, ROUTES, type Route } from '../routes.js'
 import type { Audience, Change } from './list-changed.js'
 
 class ClientRecord implements Audience {
@@ -135,11 +135,13 @@ export class ClientRegistry {
   #passes(record: CallRecord, route: Route | undefined): boolean {
     if (!this.hasMethod(record.client, route ?? {})) return false
     if (route === undefined) return true
+    const facts = this.#catalog.own(record)
+    const isSessionless = facts !== undefined && !hasSessions(facts)
+    if (route.way === 'listen') return isSessionless && hasUnknownFilter(record.params)
     const needs = route.way === 'catalog' ? LISTS[route.list].capability : route.needs
     if (this.mayUse(record, { needs })) return false
     // Servers of 2026-07-28 do not have methods of sessions.
-    const facts = this.#catalog.own(record)
-    return route.serverRequests === undefined || (facts !== undefined && hasSessions(facts))
+    return route.serverRequests === undefined || (facts !== undefined && !isSessionless)
   }
 
   listed(client: Client, list: ListName, version: string): void {

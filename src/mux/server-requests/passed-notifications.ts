@@ -6,6 +6,7 @@ import { type Client, type DownstreamCall, viewerOf } from '../../model/links.js
 import type { Connection } from '../../peers/connection.js'
 import type { ServerPool } from '../../peers/server-pool.js'
 import type { CallTable } from '../calls/call-table.js'
+import { LISTEN } from '../routes.js'
 import { originOf } from './origin.js'
 
 /** Maximum number of notifications of a client that wait until its server is connected. */
@@ -27,6 +28,21 @@ export class PassedNotifications {
 
   constructor(context: PassedNotificationsContext) {
     this.#context = context
+  }
+
+  /** Passes any notification on the stream of a listening request that the server answers itself. */
+  toListener(
+    connection: Connection,
+    method: string,
+    params: JsonText | undefined,
+    down: DownstreamCall | undefined,
+  ): boolean {
+    const about = down && this.#context.calls.evidence(connection, down).about
+    if (about === undefined || about === 'another') return false
+    const { isPassed, method: asked } = about.record
+    if (!isPassed || asked !== LISTEN) return false
+    about.passNotification(method, params)
+    return true
   }
 
   /** Passes a client's notification to the only server that it sees. */

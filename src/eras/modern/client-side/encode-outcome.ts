@@ -145,10 +145,8 @@ const resultText = (
 const passedText = (result: JsonText, { id, method }: RequestFacts, identity: JsonText): Response => {
   const isTyped = readResultType(result) !== 'absent'
   const hints = isCacheable(method) && memberOf(result, 'ttlMs') === undefined ? hintMembers(UNCACHED) : []
-  return {
-    frame: frameResult(id, marked(result, identity, [...(isTyped ? [] : [COMPLETE]), ...hints])),
-    status: OK,
-  }
+  const passed = marked(result, identity, [...(isTyped ? [] : [COMPLETE]), ...hints])
+  return { frame: frameResult(id, method === LISTEN ? withSubscriptionId(passed, id) : passed), status: OK }
 }
 
 const restricted = (hints: CacheHints, { isPrivate = false }: RequestFacts): CacheHints =>
