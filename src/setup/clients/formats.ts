@@ -115,7 +115,7 @@ const ROWS: readonly Row[] = [
       keys: ['context_servers'],
       timeoutUnit: 's',
       variables: [],
-      off: ['enabled'],
+      off: ['enabled', 'disable_ai', 'agent.enabled'],
       source: 'zed.dev/docs/ai/mcp',
     },
   ],
@@ -162,7 +162,12 @@ const ROWS: readonly Row[] = [
     'roo',
     'Roo Code',
     {
-      files: ['/.roo/mcp.json', '/mcp_settings.json', '/.kilocode/mcp.json'],
+      files: [
+        '/.roo/mcp.json',
+        '/rooveterinaryinc.roo-cline/settings/mcp_settings.json',
+        '/.kilocode/mcp.json',
+        '/kilocode.kilo-code/settings/mcp_settings.json',
+      ],
       keys: ['alwaysAllow', 'watchPaths'],
       variables: ['env', 'editor'],
       ...CLINE_KEYS,

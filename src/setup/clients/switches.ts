@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path'
 import { isObject } from '../../kernel/object.js'
-import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
+import { type ContainerMembers, DISABLED_LISTS, type Found, switchedOff } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
 import { readValue } from '../files/edit-file.js'
 import type { ClientFormat } from './formats.js'
 import { type ClientMachine, foldersOf } from './machine.js'
-import { settingsFiles } from './tool-rules.js'
+import { claudeFolder, MANAGED } from './tool-rules.js'
 
 /** A file with servers. */
 interface SwitchedFile {
@@ -44,6 +44,8 @@ export const withSwitches = async (
 const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
   const { id = '' } = file.format ?? {}
   if (/^vscode/.test(id)) return await ofVsCode(file, context)
+  if (id === 'zed') return ofZed(file)
+  if (id === 'copilot-cli') return [ofLists([await read(join(dirname(file.file), 'config.json'), context)])]
   if (id === 'gemini' || id === 'qwen') return await ofGemini(file, context)
   return id === 'claude-code' ? await ofClaudeCode(file, context) : []
 }
@@ -80,6 +82,19 @@ const ofVsCode = async (
   })
 }
 
+/** Copilot CLI keeps the names of disabled servers apart. */
+const ofLists =
+  (settings: readonly (ContainerMembers | undefined)[]): Reason =>
+  ({ name }) =>
+    DISABLED_LISTS.find(key => settings.some(each => namesIn(each?.[key]).includes(name)))
+
+/** Zed can switch off all of its AI features. */
+const ofZed = ({ root }: SwitchedFile): readonly Reason[] => {
+  const { disable_ai: off, agent } = isObject(root) ? root : {}
+  if (off === true) return [() => '"disable_ai"']
+  return isObject(agent) && agent['enabled'] === false ? [() => '"agent.enabled"'] : []
+}
+
 /** Reads the file that `gemini mcp disable` writes, with names in lower case. */
 const ofGemini = async ({ file }: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
   const name = 'mcp-server-enablement.json'
@@ -102,29 +117,33 @@ const ofClaudeCode = async (
   { file, root, project }: SwitchedFile,
   context: SwitchContext,
 ): Promise<readonly Reason[]> => {
-  const { disk, machine } = context
-  const main =
-    basename(file) === '.claude.json' ? root : await read(join(homeOf(machine), '.claude.json'), context)
+  const { machine } = context
+  const isMain = basename(file) === '.claude.json'
+  const main = isMain ? root : await read(join(homeOf(machine), '.claude.json'), context)
   const projects = isObject(main) && isObject(main['projects']) ? Object.entries(main['projects']) : []
-  const lists = projects.flatMap(([folder, lists]) =>
-    isObject(lists) && (project === undefined || folder === project) ? [{ folder, lists }] : [],
+  const lists = projects.flatMap(([folder, values]) =>
+    isObject(values) && (project === undefined || folder === project) ? [{ folder, values }] : [],
   )
+  const paths = [
+    MANAGED[machine.platform],
+    join(claudeFolder(machine), 'settings.json'),
+    ...(project === undefined
+      ? []
+      : ['settings.json', 'settings.local.json'].map(name => join(project, '.claude', name))),
+  ]
   const settings: ContainerMembers[] = []
-  for (const path of await settingsFiles(
-    { disk, backups: undefined },
-    { ...machine, cwd: project ?? machine.cwd },
-  )) {
-    const value = await read(path, context)
+  for (const path of paths) {
+    const value = path === undefined ? undefined : await read(path, context)
     if (value !== undefined) settings.push(value)
   }
   const isProjectFile = basename(file) === '.mcp.json'
   return [
     ({ name }) => {
-      const { folder } = lists.find(each => namesIn(each.lists['disabledMcpServers']).includes(name)) ?? {}
+      const { folder } = lists.find(each => namesIn(each.values['disabledMcpServers']).includes(name)) ?? {}
       return folder === undefined ? undefined : `"disabledMcpServers" of ${folder}`
     },
     found => deniedBy(found, settings),
-    ...(isProjectFile ? [ofProjectFile([...lists.map(each => each.lists), ...settings])] : []),
+    ...(isProjectFile ? [ofProjectFile([...lists.map(each => each.values), ...settings])] : []),
   ]
 }
 

@@ -56,10 +56,12 @@ const textsIn = (value: unknown): readonly string[] =>
 const permissionsOf = (root: unknown): Readonly<Record<string, unknown>> =>
   isObject(root) && isObject(root['permissions']) ? root['permissions'] : {}
 
-const claudeFolder = ({ env, home }: ClientMachine): string =>
+/** Returns the folder of Claude Code's settings of the user. */
+export const claudeFolder = ({ env, home }: ClientMachine): string =>
   env['CLAUDE_CONFIG_DIR'] || join(home, '.claude')
 
-const MANAGED: Readonly<Partial<Record<string, string>>> = {
+/** Claude Code's settings of an administrator, by platform. */
+export const MANAGED: Readonly<Partial<Record<string, string>>> = {
   darwin: '/Library/Application Support/ClaudeCode/managed-settings.json',
   linux: '/etc/claude-code/managed-settings.json',
 }

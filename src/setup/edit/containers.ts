@@ -53,6 +53,9 @@ export const serversIn = (root: unknown): readonly Found[] => {
 export const serversAt = (root: unknown, key: string): readonly Found[] =>
   isObject(root) ? inContainer(root[key]).map(switched(root)) : []
 
+/** Lists of disabled servers at the top of some files. */
+export const DISABLED_LISTS = ['disabledMcpServers', 'disabled_mcp_servers'] as const
+
 /** Gemini lists enabled or excluded servers separately from the servers. */
 const switched = ({ mcp, ...root }: ContainerMembers): ((found: Found) => Found) => {
   const { allowed, excluded } = isObject(mcp) ? mcp : {}
@@ -62,6 +65,7 @@ const switched = ({ mcp, ...root }: ContainerMembers): ((found: Found) => Found)
     // Before Gemini CLI 0.3.
     ['excludeMCPServers', root['excludeMCPServers'], true],
     ['allowMCPServers', root['allowMCPServers'], false],
+    ...DISABLED_LISTS.map(key => [key, root[key], true] as const),
   ] as const
   return found => {
     const [key] =

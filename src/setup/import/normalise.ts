@@ -8,6 +8,7 @@ import type { VariableForm } from '../clients/formats.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { commandWords, withoutWindows } from './command-line.js'
+import { APPROVALS, LEFT, READ } from './known-keys.js'
 import { argumentsIn, filled, pairsIn, scalarText, textsOf } from './lists.js'
 import { timeLimitsIn } from './time-limits.js'
 import { type Input, type TextPlace, translated } from './variables.js'
@@ -59,41 +60,6 @@ export const normalise = (source: ContainerMembers, dialect: Dialect): Normalise
     envFile: read.envFile,
   }
 }
-
-const REACH =
-  'command cmd args env envFile env_file environment envs env_vars env_keys cwd url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp'
-const READ = new Set(
-  `${REACH} type transport transportType protocol headers http_headers env_http_headers requestOptions apiKey
-  bearer_token_env_var bearerTokenEnv disabled enabled isActive active isEnabled tools includeTools enabled_tools available_tools excludeTools disabled_tools
-  disabledTools timeout requestTimeout request_timeout_ms tool_timeout_sec initTimeout connectionTimeout
-  startup_timeout_sec startup_timeout_ms name serverName title description comment icon iconPath faviconUrl gallery
-  version metadata source settings dev required chatMenu serverInstructions remoteConfigured stderr startup
-  alwaysLoad supports_parallel_tool_calls bundled display_name id provider providerUrl logoUrl reference watchPaths`.split(
-    /\s+/,
-  ),
-)
-
-const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
-
-/** Keys that are not imported. With an obstacle, the server depends on the key. */
-const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
-  ['alwaysAllow autoApprove trust default_tools_approval_mode', APPROVALS],
-  [
-    'oauth auth authProviderType requiresOAuth oauth_headers oauth_resource scopes obo',
-    'log in again: logins stay in the client',
-    'the client is signed in to it',
-  ],
-  [
-    'headersHelper',
-    'headersHelper is left out: write its headers into "headers"',
-    'headersHelper runs only in the client',
-  ],
-  [
-    'customUserVars',
-    'customUserVars is left out: write its values into "env" or "headers"',
-    'the client asks each user for its variables',
-  ],
-]
 
 const mapOf = (value: unknown): ContainerMembers => (isObject(value) ? value : {})
 
@@ -261,6 +227,8 @@ class Reader {
 
   #headers(): Readonly<Record<string, string>> {
     const source = this.#source
+    for (const key of Object.keys(mapOf(source['requestOptions'])))
+      if (key !== 'headers') this.#leaveOut(`requestOptions.${key}`)
     const given = [mapOf(source['requestOptions']), source]
       .flatMap((outer, at) => (at === 0 ? [outer['headers']] : [outer['http_headers'], outer['headers']]))
       .flatMap(value => {
@@ -309,6 +277,7 @@ class Reader {
     const allowed = [
       source['includeTools'],
       source['enabled_tools'],
+      source['enabledTools'],
       goose ? source['available_tools'] : undefined,
       tools,
     ].filter(each => Array.isArray(each))

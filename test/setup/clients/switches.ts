@@ -62,6 +62,24 @@ t.test('servers stay off that a client switches off in another place', async t =
       },
       ['a'],
     ],
+    ['a list', { '.cursor/mcp.json': { mcpServers: SERVERS, disabled_mcp_servers: ['b'] } }, ['b']],
+    [
+      'Copilot CLI',
+      {
+        '.copilot/mcp-config.json': { mcpServers: SERVERS },
+        '.copilot/config.json': { disabledMcpServers: ['c'] },
+      },
+      ['c'],
+    ],
+    ['Zed', { '.config/zed/settings.json': { context_servers: SERVERS, disable_ai: true } }, ['a', 'b', 'c']],
+    [
+      'Claude Code, answers for another project',
+      {
+        ...claude({ projects: { HOME: {} } }),
+        'x/.claude/settings.json': { deniedMcpServers: [{ serverName: 'a' }] },
+      },
+      [],
+    ],
     ['Claude Code, a project', claude({ projects: { '/p': { disabledMcpServers: ['c'] } } }), ['c']],
     [
       'Claude Code, denied',

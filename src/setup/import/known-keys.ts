@@ -1,0 +1,41 @@
+/** Keys that are read, or that mean nothing outside their client. */
+export const READ: ReadonlySet<string> = new Set(
+  `command cmd args env envFile env_file environment envs env_vars env_keys cwd
+  url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp type transport transportType protocol
+  headers http_headers env_http_headers requestOptions apiKey bearer_token_env_var bearerTokenEnv
+  disabled enabled isEnabled isActive active
+  tools includeTools enabled_tools enabledTools available_tools excludeTools disabled_tools disabledTools
+  timeout requestTimeout request_timeout_ms tool_timeout_sec initTimeout connectionTimeout startup_timeout_sec
+  startup_timeout_ms
+  name serverName title description display_name comment icon iconPath faviconUrl logoUrl gallery version metadata
+  id provider providerUrl reference source settings dev required chatMenu serverInstructions remoteConfigured
+  stderr startup alwaysLoad supports_parallel_tool_calls bundled watchPaths`.split(/\s+/),
+)
+
+/** Reported once per entry. */
+export const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
+
+/** Keys that are not imported. With an obstacle, the server depends on the key. */
+export const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
+  ['alwaysAllow autoApprove trust default_tools_approval_mode', APPROVALS],
+  [
+    'oauth auth authProviderType requiresOAuth oauth_headers oauth_resource scopes obo',
+    'log in again: logins stay in the client',
+    'the client is signed in to it',
+  ],
+  [
+    'headersHelper',
+    'headersHelper is left out: write its headers into "headers"',
+    'headersHelper runs only in the client',
+  ],
+  [
+    'sandbox sandboxEnabled',
+    'its sandbox is left out: it runs with all rights of the proxy',
+    'it runs in a sandbox of the client',
+  ],
+  [
+    'customUserVars',
+    'customUserVars is left out: write its values into "env" or "headers"',
+    'the client asks each user for its variables',
+  ],
+]
