@@ -24,26 +24,28 @@ export interface AdoptedSession {
   readonly epoch: number
   /** True if the session had an earlier owner. */
   readonly isRestored: boolean
-  /** Undefined without other replicas. */
-  readonly sessionAt: Client['sessionAt']
-  /** Remembers the cancellation of an unknown request, which may take a longer path. */
-  cancelled(key: string, reason: string | undefined): void
-  /** Returns the cancellation that overtook a request; undefined if none. */
-  takeCancel(key: string): { readonly reason: string | undefined } | undefined
+  readonly sessionAt?: Client['sessionAt']
   /** Records the params of `initialize`. */
   initialized(params: JsonText | undefined): void
-  /** Records a request that may change the state of the session. */
-  requested(message: Message & { readonly kind: 'request' }): void
-  /** Publishes the session. Resolves once others could resume it, and after 100 ms in any case. */
-  opened(): Promise<void>
   /** The session has ended; `isFinal` if its client ended it or lost its access. */
   ended(isFinal: boolean): void
-  /** The session continues at another replica. */
-  moved(): void
   /** Replays the recorded requests, and notifies the client of everything that it may have missed. */
   replay(): void
   /** Encodes the answer to a request that ran at an earlier owner. */
   lostAnswer(id: JsonText): Buffer
+
+  // Only with other replicas:
+
+  /** Remembers the cancellation of an unknown request, which may take a longer path. */
+  cancelled?(key: string, reason: string | undefined): void
+  /** Returns the cancellation that overtook a request; undefined if none. */
+  takeCancel?(key: string): { readonly reason: string | undefined } | undefined
+  /** Records a request that may change the state of the session. */
+  requested?(message: Message & { readonly kind: 'request' }): void
+  /** Publishes the session. Resolves once others could resume it, and after 100 ms in any case. */
+  opened?(): Promise<void>
+  /** The session continues at another replica. */
+  moved?(): void
 }
 
 /** Creates the adoption of a session. */

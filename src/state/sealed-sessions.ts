@@ -144,7 +144,6 @@ export class SealedSessions implements SessionSeals {
 class SealedSession implements AdoptedSession {
   readonly epoch: number
   readonly isRestored: boolean
-  readonly sessionAt = undefined
   readonly lostAnswer = proxyRestarted
   readonly #session: LocalSession
   readonly #seals: SealedSessions
@@ -186,27 +185,5 @@ class SealedSession implements AdoptedSession {
   /** A limit does not end it for good: its client may come back. */
   ended(isFinal: boolean): void {
     if (isFinal) this.#seals.end(this.id)
-  }
-
-  opened(): Promise<void> {
-    return Promise.resolve()
-  }
-
-  // Only other replicas need the following.
-
-  cancelled(): void {
-    return
-  }
-
-  takeCancel(): undefined {
-    return undefined
-  }
-
-  requested(): void {
-    return
-  }
-
-  moved(): void {
-    return
   }
 }

@@ -68,7 +68,7 @@ export class PublishedSession implements AdoptedSession {
     this.#early.note(key, reason)
   }
 
-  takeCancel(key: string): ReturnType<AdoptedSession['takeCancel']> {
+  takeCancel(key: string): ReturnType<EarlyCancels['take']> {
     return this.#early.take(key)
   }
 

@@ -12,14 +12,13 @@ import type { ListenerOptions } from '../../../rpc/host.js'
 import { overloadResponse, refuseForScopes, refuseRequest, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
-import type { AcceptedTypes, HttpExchange, HttpRequest, HttpResponder } from '../../../wire/http.js'
+import type { AcceptedTypes, HttpExchange, HttpResponder } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
 
-/** A longer `Mcp-Session-Id` or `Last-Event-ID` cannot be ours. */
-const SESSION_ID_CHARS = 1024
+/** A longer `Last-Event-ID` cannot be ours. */
 const EVENT_ID_CHARS = 256
 
 /** Requests during which servers are likely to send notifications or requests. */
@@ -73,7 +72,7 @@ export class LegacyHttpListener implements SessionHost {
 
   async #add(session: HttpSession): Promise<void> {
     this.#sessions.add(session)
-    if (session.adopted !== undefined) await session.adopted.opened()
+    await session.adopted?.opened?.()
   }
 
   /** Writes a keep-alive comment to every open stream. */
@@ -164,7 +163,7 @@ export class LegacyHttpListener implements SessionHost {
     const post = session.post(responder, accepts.events ? 'streams' : 'json')
     post.arrival = request
     post.requestId = message.id
-    session.adopted?.requested(message)
+    session.adopted?.requested?.(message)
     // Once a stream has started, a rejection cannot have its own HTTP status.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
@@ -239,9 +238,8 @@ export class LegacyHttpListener implements SessionHost {
   delete(exchange: HttpExchange): void {
     const { request, responder } = exchange
     const { seals } = this.#options
-    const id = sessionIdIn(request)
-    if (id !== undefined && !this.#sessions.has(id) && seals?.open(id, request.caller) !== undefined)
-      seals.end(id)
+    const id = request.headers['mcp-session-id'] ?? ''
+    if (!this.#sessions.has(id) && seals?.open(id, request.caller) !== undefined) seals.end(id)
     else {
       const session = this.#session(exchange)
       if (session === undefined) return
@@ -254,13 +252,13 @@ export class LegacyHttpListener implements SessionHost {
    * Finds the session of a request; answers 400, 404 or 503 without one (transports, "Session Management").
    */
   #session({ request, responder }: HttpExchange): HttpSession | undefined {
-    if (request.headers['mcp-session-id'] === undefined) {
+    const id = request.headers['mcp-session-id']
+    if (id === undefined) {
       refuseRequest(responder, 400, 'Mcp-Session-Id header is missing: send initialize first')
       return undefined
     }
-    const id = sessionIdIn(request)
     const { caller } = request
-    const session = id === undefined ? id : (this.#sessions.find(id, caller) ?? this.#restored(id, caller))
+    const session = this.#sessions.find(id, caller) ?? this.#restored(id, caller)
     if (session === undefined) {
       refuseRequest(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined
@@ -289,12 +287,6 @@ export class LegacyHttpListener implements SessionHost {
     this.restore(sealed)
     return this.#sessions.find(id, caller) ?? this.#bounds.shortOfMemory()
   }
-}
-
-/** Returns the session id of a request; undefined if it cannot be ours. */
-const sessionIdIn = ({ headers }: HttpRequest): string | undefined => {
-  const id = headers['mcp-session-id']
-  return id === undefined || id.length > SESSION_ID_CHARS ? undefined : id
 }
 
 /** Refuses a request that needs a new session. */

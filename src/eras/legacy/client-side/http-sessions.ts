@@ -101,7 +101,7 @@ export class HttpSessions {
     if (session === undefined || !this.#byId.delete(id)) return
     this.#quota.remove(session.uplink.principal)
     session.reconnectClient()
-    session.adopted?.moved()
+    session.adopted?.moved?.()
     session.close('another replica has it now', REPLICA_LOST)
   }
 

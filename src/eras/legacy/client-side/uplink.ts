@@ -261,7 +261,7 @@ export class LegacyUplink implements Client {
     this.#serverRequests.release()
     const call = new LegacyInboundCall(message, key, replies, this)
     this.#calls.set(key, call)
-    const early = this.#adopted?.takeCancel(key)
+    const early = this.#adopted?.takeCancel?.(key)
     if (early === undefined) this.#options.handler.call(call)
     else call.cancel(early.reason)
   }
@@ -335,7 +335,7 @@ export class LegacyUplink implements Client {
     const call = this.#calls.get(key)
     const reason = params && textMember(params, 'reason')
     if (call === undefined) {
-      this.#adopted?.cancelled(key, reason)
+      this.#adopted?.cancelled?.(key, reason)
       log.debug({ client: this.id }, 'ignoring a cancellation of a request that is not in flight')
       return
     }
