@@ -226,6 +226,8 @@ export interface Probe {
   /** `ready`, the reason for a login, or `failed`. */
   readonly state: string
   readonly why: string | undefined
+  /** The code of its absence; absent in older daemons. */
+  readonly absence?: string | undefined
   readonly stderrTail: readonly string[]
   /** The first line of stdout that is not a JSON-RPC message. */
   readonly noise: string | undefined

@@ -40,7 +40,7 @@ const TRACEBACK = /Traceback \(most recent call last\)/
 const POINTER = /^\s*\^[\s^~]*$/
 
 /** Lines of npm about an error that do not name it. */
-const NPM_DETAIL =
+const NPM_ERROR_DETAIL =
   /^(?:code|errno|syscall|path|dest|cwd|command|signal|workspace|A complete log|Note|This is|\d+$)/
 const NPM = /^npm (?:ERR!|error) (.+)$/
 
@@ -74,7 +74,7 @@ const ERRORS: readonly RegExp[] = [
 ]
 
 /** Words of a message about a failure that has no form of its own. */
-const FAILURE =
+const ERROR_WORDS =
   /\b(?:required|requires|missing|not (?:found|set|defined|provided|configured|allowed|installed|supported)|must (?:be|set|have|provide)|invalid|cannot|can't|could not|unable to|failed|denied|refused|unauthori[sz]ed|forbidden|no such|does not exist)\b/i
 
 /** Removes the bars of Python's exception groups. */
@@ -96,7 +96,7 @@ const isError = (line: string): boolean => {
 
 /** Returns whether a line names an error, and is worth more than the lines around it. */
 export const isTelling = (line: string): boolean =>
-  isError(line) || ((NPM.test(line) || FAILURE.test(line)) && hasContent(line))
+  isError(line) || ((NPM.test(line) || ERROR_WORDS.test(line)) && hasContent(line))
 
 /** Returns the index of the first line from `from` on that a runtime does not print around an error. */
 const contentAfter = (lines: readonly string[], from: number): number =>
@@ -106,7 +106,7 @@ const contentAfter = (lines: readonly string[], from: number): number =>
 const npmErrorAt = (lines: readonly string[]): number =>
   lines.findIndex(line => {
     const text = NPM.exec(line)?.[1]?.trim()
-    return text !== undefined && text !== '' && !NPM_DETAIL.test(text)
+    return text !== undefined && text !== '' && !NPM_ERROR_DETAIL.test(text)
   })
 
 /** Returns the index of the line that names the last error; -1 if there is none. */
@@ -121,14 +121,17 @@ const errorAt = (lines: readonly string[]): number => {
 }
 
 /** Headers whose message is on the next lines: of Rust, of validators, and any that end in a colon. */
-const HEADER = /:$|\bvalidation errors? for \S+$/
+const ERROR_HEADER = /:$|\bvalidation errors? for \S+$/
+
+/** The reason in Node's line about an unhandled rejection. */
+const REJECTION_ERROR = /rejected with the reason "(.*)"\.?\]/
 
 /** Returns the line of an error, with the following one if that has the message. */
 const messageAt = (lines: readonly string[], index: number): string => {
   const line = shownLine(lines[index] ?? '')
-  const rejected = /rejected with the reason "(.*)"\.?\]/.exec(line)?.[1]
+  const rejected = REJECTION_ERROR.exec(line)?.[1]
   if (rejected !== undefined) return `Unhandled rejection: ${rejected}`
-  if (!HEADER.test(line)) return line
+  if (!ERROR_HEADER.test(line)) return line
   const rest = lines.slice(index + 1).filter(hasContent)
   return [line, ...rest.slice(0, line.endsWith(':') ? 1 : 2).map(shownLine)].join(' ')
 }
@@ -161,7 +164,7 @@ export const errorLines = (lines: readonly string[], max: number): readonly stri
 export const errorLine = (lines: readonly string[]): string | undefined => {
   const error = errorAt(lines)
   if (error >= 0) return messageAt(lines, error)
-  const failure = lines.findLastIndex(line => FAILURE.test(line) && hasContent(line))
+  const failure = lines.findLastIndex(line => ERROR_WORDS.test(line) && hasContent(line))
   return failure < 0 ? errorLines(lines, 1)[0] : messageAt(lines, failure)
 }
 

@@ -31,10 +31,17 @@ export const systemCode = (thrown: unknown): string | undefined =>
 /** Details that a peer may read in addition to the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>
 
+/**
+ * The form of a remote server's failure, for reports: `reason` if it gave one, `gateway` if something in front
+ * of it answered, `page` if the answer is not MCP.
+ */
+export type RemoteFailure = 'reason' | 'gateway' | 'page'
+
 /** Optional parts of a Fault. */
 export interface FaultOptions {
-  readonly data?: FaultData
+  readonly data?: FaultData | undefined
   readonly cause?: unknown
+  readonly remote?: RemoteFailure | undefined
   readonly stderrTail?: readonly string[] | undefined
   /** Lines that follow the message, each sanitized like it. */
   readonly lines?: readonly string[]
@@ -50,6 +57,7 @@ export class Fault extends Error {
   static override readonly name = 'Fault'
   readonly code: FaultCode
   readonly data: FaultData | undefined
+  readonly remote: RemoteFailure | undefined
   /**
    * The last lines that a program wrote to stderr before it exited, oldest first; plain text with our secrets
    * masked. Sent to a peer only where it cannot contain data of other users.
@@ -64,6 +72,7 @@ export class Fault extends Error {
     this.name = 'Fault'
     this.code = code
     this.data = more.data
+    this.remote = more.remote
     this.stderrTail = more.stderrTail
   }
 
@@ -72,6 +81,7 @@ export class Fault extends Error {
     if (this.data?.['server'] !== undefined) return this
     return new Fault(this.code, `Server ${server}: ${this.message}`, {
       data: { ...this.data, server, ...data },
+      remote: this.remote,
       cause: this,
     })
   }

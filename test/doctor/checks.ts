@@ -363,6 +363,20 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       }),
       { why: 'it answers 404 there', fix: /"http:\/\/a\/mcp"/ },
     ],
+    ...(
+      [
+        ['D035.reason', /what its answer names/],
+        ['D035.gateway', /behind its gateway/],
+        ['D035.session', /same instance/],
+        ['D035.page', /the path in its "url"/],
+        ['D035.status', /contact its operator/],
+      ] as const
+    ).map(([absence, fix]) => {
+      const why = absence === 'D035.status' ? 'it answers 500' : 'its own reason'
+      const found = cause('D035.broken', { server: 'git', status: 500 }, 'git')
+      const address = { status: 500, cause: found }
+      return [probed({ transport: 'http', state: 'failed', why, absence, address }), { why, fix }] as const
+    }),
   ],
   D036: [
     [

@@ -98,6 +98,19 @@ export const SERVER_CAUSES = {
   'D035.path': { why: 'it answers {status} there', fix: 'write "url": "{url}"' },
   'D035.broken': { why: 'it answers {status}', fix: 'contact its operator' },
   'D035.refused': { why: 'it answers {status}' },
+  'D035.reason': { label: 'HTTP {status}', fix: 'correct what its answer names, or contact its operator' },
+  'D035.gateway': {
+    label: 'gateway',
+    fix: 'check whether the server behind its gateway or reverse proxy runs, and the path in its "url"',
+  },
+  'D035.session': {
+    label: 'session lost',
+    fix: 'let its load balancer send a session to the same instance (by cookie or Mcp-Session-Id), or run one instance',
+  },
+  'D035.page': {
+    label: 'not MCP',
+    fix: 'check the path in its "url", and whether a gateway wants a login first',
+  },
   'D035.status': { label: 'HTTP {status}' },
   D036: {
     about: 'logins at servers',

@@ -116,11 +116,22 @@ export const lookAtNoise = (probes: readonly Probe[]): readonly Finding[] =>
 export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
   probes
     .filter(probe => probe.state === 'failed' && isRemote(probe) && !isRefused(probe))
-    .map(({ server, why, address }) => {
-      return address?.cause === undefined
-        ? finding('D035', { server, why }, { subject: server })
-        : findingOf(address.cause)
-    })
+    .map(probe => remoteFinding(probe))
+
+/** Absences whose reason tells more than the status of a direct request. */
+const isStated = (code: string | undefined): code is 'D035.gateway' | 'D035.session' | 'D035.page' =>
+  code === 'D035.gateway' || code === 'D035.session' || code === 'D035.page'
+
+const remoteFinding = ({ server, why, address, absence }: Probe): Finding => {
+  const subject = { subject: server }
+  const found = address?.cause
+  const isStatus = found === undefined || found.code === 'D035.broken' || found.code === 'D035.refused'
+  if (!isStatus) return findingOf(found)
+  if (isStated(absence)) return finding(absence, { server, why }, subject)
+  if (absence === 'D035.reason')
+    return finding(absence, { server, why, status: address?.status ?? 0 }, subject)
+  return found === undefined ? finding('D035', { server, why }, subject) : findingOf(found)
+}
 
 /** Returns the variables in the headers of an entry. */
 const headerVariables = ({ entries }: ConfigFacts, server: string): readonly string[] =>

@@ -6,7 +6,7 @@ import { textOf } from '../../kernel/json/text.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Downlink } from '../../model/links.js'
 import { collect, fetchReply, type RemoteReply, readStream } from '../../rpc/http/fetch-reply.js'
-import { readRefusal, reasonIn, refusalOf } from '../../rpc/http/refusal.js'
+import { readRefusal, refusalOf, statedIn } from '../../rpc/http/refusal.js'
 import { POST_HEADERS, type RemoteAddress } from '../../rpc/http/reply.js'
 import { type Classified, classify } from '../../wire/classify.js'
 import { isJsonType, mediaTypeOf } from '../../wire/http/headers.js'
@@ -209,9 +209,9 @@ const refusedProbe = async (
 ): Promise<HttpProbe> => {
   const { status } = reply
   if (!isJsonType(mediaTypeOf(reply.headers['content-type'])))
-    return { got: 'reply', status, body: undefined, reason: reasonIn(await readRefusal(reply, clock)) }
+    return { got: 'reply', status, body: undefined, stated: statedIn(await readRefusal(reply, clock)) }
   const body = await collect(reply, bounds)
-  return { got: 'reply', status, body: classify(body), reason: reasonIn(refusalOf(reply, body)) }
+  return { got: 'reply', status, body: classify(body), stated: statedIn(refusalOf(reply, body)) }
 }
 
 /** Reads the answer from a body; `stop` ends a stream that continues after it. */

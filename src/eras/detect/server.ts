@@ -67,18 +67,20 @@ export const modernBy = (verdict: ProbeVerdict, { era }: ServerLinkOptions): Mod
         `The server supports none of our protocol versions, only ${listed(verdict.versions)}`,
       )
     case 'auth':
-      throw statusFault(verdict.status, verdict.reason)
-    case 'unreachable': {
-      const { status, why } = verdict
-      const message = `The server did not reveal its protocol version: ${why}`
-      if (status === undefined)
-        throw new Fault('timeout', `${message}; if it is a legacy server, configure that with "era"`)
-      throw new Fault('unavailable', message, { data: { httpStatus: status } })
-    }
+      throw statusFault(verdict.status, verdict.stated)
+    case 'unreachable':
+      throw unreachableFault(verdict)
     case 'repeat':
     case 'follow':
       throw new Fault('internal', 'The probe of the server was not finished')
   }
+}
+
+const unreachableFault = ({ status, why, stated }: Extract<ProbeVerdict, { is: 'unreachable' }>): Fault => {
+  const message = `The server did not reveal its protocol version: ${why}`
+  if (status === undefined)
+    return new Fault('timeout', `${message}; if it is a legacy server, configure that with "era"`)
+  return new Fault('unavailable', message, { data: { httpStatus: status }, remote: stated?.remote })
 }
 
 const SHOWN_VERSIONS = 5

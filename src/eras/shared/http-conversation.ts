@@ -110,9 +110,7 @@ export abstract class HttpConversation implements ExchangeContext {
     this.#checkRetirement()
   }
 
-  mayAnswerLater(_exchange: RequestExchange): boolean {
-    return false
-  }
+  abstract mayAnswerLater(exchange: RequestExchange): boolean
 
   /** Gives the open stream of an ended request a moment to end. */
   lingers(exchange: RequestExchange): void {

@@ -1,6 +1,7 @@
 import { at, elementsOf, type JsonText, kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
 import type { Answer } from '../../model/outcome.js'
 import { errorCode } from '../../model/rpc-error.js'
+import type { StatedReason } from '../../rpc/http/reply.js'
 import type { Classified } from '../../wire/classify.js'
 import { idKey } from '../../wire/jsonrpc.js'
 import { isBeforeModern, isModernRevision, MODERN_CODES, type ModernRevision } from './protocol.js'
@@ -22,7 +23,7 @@ export type HttpProbe =
       /** The first message of the body; undefined if it holds none, such as HTML. */
       readonly body: Classified | undefined
       /** The reason in the body of an error. */
-      readonly reason?: string | undefined
+      readonly stated?: StatedReason | undefined
       /** `Location`, resolved against the URL of the probe; undefined if missing or invalid. */
       readonly location?: URL | undefined
     }
@@ -50,9 +51,14 @@ export type ProbeVerdict =
   | { readonly is: 'incompatible'; readonly versions: readonly string[] }
   | { readonly is: 'follow'; readonly url: URL }
   /** Undecided: get authorized, then probe again. */
-  | { readonly is: 'auth'; readonly status: number; readonly reason?: string | undefined }
+  | { readonly is: 'auth'; readonly status: number; readonly stated?: StatedReason | undefined }
   /** Undecided, and must not be cached: probe again after a while. */
-  | { readonly is: 'unreachable'; readonly why: string; readonly status?: number }
+  | {
+      readonly is: 'unreachable'
+      readonly why: string
+      readonly status?: number
+      readonly stated?: StatedReason | undefined
+    }
 
 const LEGACY: ProbeVerdict = { is: 'legacy', on: 'same' }
 const AUTH: ReadonlySet<number> = new Set([401, 403, 407])
@@ -85,10 +91,9 @@ export const verdictOfPipe = (probe: PipeProbe, rules: ProbeRules): ProbeVerdict
  */
 export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict => {
   if (probe.got === 'nothing') return { is: 'unreachable', why: 'no answer' }
-  const { status, body, location, reason } = probe
-  const said = reason === undefined ? '' : `: ${reason}`
-  const undecided: ProbeVerdict = { is: 'unreachable', why: `HTTP status ${status}${said}`, status }
-  if (AUTH.has(status)) return { is: 'auth', status, reason }
+  const { status, body, location, stated } = probe
+  const undecided = undecidedBy(status, stated)
+  if (AUTH.has(status)) return { is: 'auth', status, stated }
   if (TRANSIENT.has(status)) return undecided
   if (isClass(status, 3)) return verdictOfRedirect(status, location, rules)
   if (status === 400) return verdictOfBadRequest(body, rules)
@@ -97,6 +102,11 @@ export const verdictOfHttp = (probe: HttpProbe, rules: ProbeRules): ProbeVerdict
   return body?.is === 'message' && body.message.kind === 'result'
     ? verdictOfResult(body.message.result, rules)
     : LEGACY
+}
+
+const undecidedBy = (status: number, stated: StatedReason | undefined): ProbeVerdict => {
+  const said = stated?.reason === undefined ? '' : `: ${stated.reason}`
+  return { is: 'unreachable', why: `HTTP status ${status}${said}`, status, ...(stated && { stated }) }
 }
 
 /**

@@ -15,7 +15,7 @@ import type {
 } from '../../wire/http.js'
 import type { Dispatcher } from '../channel/dispatcher.js'
 import type { OwnId } from '../channel/pending-requests.js'
-import { type HttpRefusal, REFUSAL_MS, RefusalBody, reasonIn, refusalOf } from './refusal.js'
+import { type HttpRefusal, REFUSAL_MS, RefusalBody, refusalOf, statedIn } from './refusal.js'
 import {
   type BodyParts,
   EventBody,
@@ -175,7 +175,7 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     const refusal = refusalOf(head, body)
     const fault = this.#owner.faultIn(this, refusal, isAnswer ? body : undefined)
     if (fault === undefined && isAnswer) this.#owner.dispatcher.take(body, this.sink)
-    if (this.isOpen) this.fail(fault ?? statusFault(head.status, reasonIn(refusal)))
+    if (this.isOpen) this.fail(fault ?? statusFault(head.status, statedIn(refusal)))
   }
 
   /** Ends a request whose HTTP error does not end. */

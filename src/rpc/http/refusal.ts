@@ -3,7 +3,7 @@ import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { isJsonType, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHeaders, OutboundExchange } from '../../wire/http.js'
 import type { RemoteReply } from './fetch-reply.js'
-import type { BodyParts } from './reply.js'
+import type { BodyParts, StatedReason } from './reply.js'
 
 /** The part of an error body that is read; it holds the reason, or a page that is not worth reading. */
 const READ_BYTES = 4096
@@ -93,12 +93,41 @@ export const reasonIn = (refusal: HttpRefusal): string | undefined => {
   const reason = isHtml(refusal) ? ofPage(text) : (ofJson(refusal) ?? text)
   // Masked before the spaces are joined: keys may span lines.
   const line = sanitizeLine(reason, REASON_BYTES).replaceAll(/\s+/g, ' ').trim()
-  return line === '' ? undefined : line
+  if (line === '') return undefined
+  return isGateway(refusal) ? `${line} (${BY_GATEWAY})` : line
 }
 
 /** Returns whether a refusal is a page for people, which no MCP server sends on purpose. */
 export const isHtml = ({ headers, text }: HttpRefusal): boolean =>
   mediaTypeOf(headers['content-type']) === 'text/html' || /^\s*<[!a-z]/i.test(text)
+
+/** Statuses of gateways: RFC 9110 §15.6, and those of Cloudflare. */
+const GATEWAY_STATUS: ReadonlySet<number> = new Set([502, 504, 520, 521, 522, 523, 524, 525, 526, 527, 530])
+
+/** Signs of reverse proxies, load balancers and CDNs in their pages and texts. */
+const GATEWAY_SIGNS: readonly string[] = [
+  ...['nginx', 'openresty', 'cloudflare', 'cloudfront', 'awselb', 'haproxy', 'varnish', 'envoy', 'traefik'],
+  ...['bad gateway', 'gateway time', 'no healthy upstream', 'upstream connect', 'upstream request'],
+  ...['no server is available', 'default backend', 'apache server at'],
+]
+
+/** Returns whether a gateway in front of the server sent the refusal, because of its status or its page. */
+const isGateway = (refusal: HttpRefusal): boolean => {
+  const { status, text } = refusal
+  if (text.includes('"jsonrpc"')) return false
+  if (GATEWAY_STATUS.has(status)) return true
+  const page = text.toLowerCase()
+  return (status === 503 || isHtml(refusal)) && GATEWAY_SIGNS.some(sign => page.includes(sign))
+}
+
+/** Returns the reason of a refusal, and its form. */
+export const statedIn = (refusal: HttpRefusal): StatedReason => {
+  const reason = reasonIn(refusal)
+  if (reason === undefined) return { reason, remote: undefined }
+  return { reason, remote: isGateway(refusal) ? 'gateway' : 'reason' }
+}
+
+const BY_GATEWAY = 'a gateway answered instead of the server'
 
 // ── JSON ──
 

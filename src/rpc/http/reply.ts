@@ -1,4 +1,4 @@
-import { Fault } from '../../kernel/faults.js'
+import { Fault, type RemoteFailure } from '../../kernel/faults.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import { SseReader } from '../../wire/framing/sse-read.js'
@@ -69,22 +69,28 @@ export const isAnswerBody = (status: number, headers: HttpHeaders): boolean =>
 /** The most common cause: a missing or wrong path in the configured address. */
 const NOT_THERE = ' (not found): check the path of "url"'
 
-/** Creates the Fault for a reply without an answer; `reason` is the server's own, without secrets. */
-export const statusFault = (status: number, reason?: string): Fault => {
-  const data = { httpStatus: status }
+/** The server's own reason, without secrets, and the form of its answer. */
+export interface StatedReason {
+  readonly reason: string | undefined
+  readonly remote: RemoteFailure | undefined
+}
+
+/** Creates the Fault for a reply without an answer. */
+export const statusFault = (status: number, { reason, remote }: Partial<StatedReason> = {}): Fault => {
+  const more = { data: { httpStatus: status }, remote }
   if (status === 401 || status === 403) {
     const lead = status === 401 ? 'The server needs authorization' : 'The server refused the request'
     const message =
       reason === undefined ? 'The server needs authorization' : `${lead} (HTTP status ${status}): ${reason}`
-    return new Fault('unauthorized', message, { data })
+    return new Fault('unauthorized', message, more)
   }
   if (status >= 200 && status < 300) {
     const message = 'The server answered with something that is neither JSON nor an event stream'
-    return new Fault('unavailable', message, { data })
+    return new Fault('unavailable', message, { ...more, remote: 'page' })
   }
   const [place, sign] = status === 404 ? [NOT_THERE, '; it answered'] : ['', '']
   const said = reason === undefined ? '' : `${sign}: ${reason}`
-  return new Fault('unavailable', `The server answered with HTTP status ${status}${place}${said}`, { data })
+  return new Fault('unavailable', `The server answered with HTTP status ${status}${place}${said}`, more)
 }
 
 export interface StreamHandlers {

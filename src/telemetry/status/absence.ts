@@ -3,6 +3,7 @@ import type { ServerConfig, WaitingServer } from '../../config/types.js'
 import type { CauseCode } from '../../diagnostics/causes.js'
 import { type Cause, cause } from '../../diagnostics/explain.js'
 import type { Fault } from '../../kernel/faults.js'
+import { SESSION_LOST } from '../../model/failure.js'
 import { loginReasonOf } from '../../model/login.js'
 
 /** The causes that keep a server unavailable. */
@@ -12,19 +13,23 @@ export type AbsenceCode = Extract<CauseCode, `D03${0 | 1 | 3 | 5 | 6}${string}` 
 export const causeOfFault = (server: ServerConfig, why: Fault): Cause<AbsenceCode> => {
   const { name } = server
   const facts = { server: name, why: why.message }
-  const because = (
-    code: 'D031' | 'D031.exited' | 'D031.hangs' | 'D035' | 'D035.lost' | 'D035.hangs' | 'D036',
-  ) => cause(code, facts, name)
-  if (loginReasonOf(why) !== undefined) return because('D036')
-  if (server.transport.kind === 'stdio') {
-    if (why.data?.['doctor'] === 'D030') return missing(server, why.message)
-    if (why.code === 'timeout') return because('D031.hangs')
-    return because(why.data?.['reason'] === 'server_exited' ? 'D031.exited' : 'D031')
-  }
+  if (loginReasonOf(why) !== undefined) return cause('D036', facts, name)
+  if (server.transport.kind !== 'stdio') return remoteCause(name, why)
+  if (why.data?.['doctor'] === 'D030') return missing(server, why.message)
+  if (why.code === 'timeout') return cause('D031.hangs', facts, name)
+  return cause(why.data?.['reason'] === 'server_exited' ? 'D031.exited' : 'D031', facts, name)
+}
+
+const remoteCause = (name: string, why: Fault): Cause<AbsenceCode> => {
+  const facts = { server: name, why: why.message }
+  if (why.data?.['reason'] === SESSION_LOST) return cause('D035.session', facts, name)
   const status = why.data?.['httpStatus']
+  if (why.remote === 'gateway' || why.remote === 'page') return cause(`D035.${why.remote}`, facts, name)
+  if (typeof status === 'number' && why.remote === 'reason')
+    return cause('D035.reason', { ...facts, status }, name)
   if (typeof status === 'number') return cause('D035.status', { ...facts, status }, name)
-  if (why.code === 'timeout') return because('D035.hangs')
-  return because(why.code === 'disconnected' ? 'D035.lost' : 'D035')
+  if (why.code === 'timeout') return cause('D035.hangs', facts, name)
+  return cause(why.code === 'disconnected' ? 'D035.lost' : 'D035', facts, name)
 }
 
 const missing = (server: ServerConfig, why: string): Cause<AbsenceCode> => {

@@ -16,6 +16,8 @@ export interface ServerProbe {
   /** `ready`, a login reason, or `failed`. */
   readonly state: string
   readonly why: string | undefined
+  /** The code of its absence. */
+  readonly absence?: string | undefined
   /** Its last lines on stderr. */
   readonly stderrTail: readonly string[]
   /** The first non-JSON-RPC line of its stdout. */
@@ -70,7 +72,8 @@ export const probedState = (
     return { ...(isUnread(last) ? unread(last) : { state, why: undefined }), stderrTail: [] }
   const stderrTail = last?.stderr ?? first?.stderr ?? []
   const [why] = [last?.why, first?.why, last?.lastError?.message].filter(message => message !== undefined)
-  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, stderrTail }
+  const [absence] = [last, first].flatMap(status => status?.cause?.code ?? [])
+  return { state, why: why ?? `no answer within ${timeoutMs / 1000} s`, absence, stderrTail }
 }
 
 const stateOf = (status: ServerStatus | undefined): string => {

@@ -98,7 +98,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     if (exchange !== undefined) this.#remote.send(exchange, encodeRequest(id, method, params))
   }
 
-  override mayAnswerLater({ id }: RequestExchange): boolean {
+  mayAnswerLater({ id }: RequestExchange): boolean {
     if (!this.#isListening || this.isOver) return false
     if (this.#awaited.size > AWAITED_MAX)
       for (const old of this.#awaited) if (!this.dispatcher.pending.has(old)) this.#awaited.delete(old)

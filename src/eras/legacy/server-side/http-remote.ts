@@ -10,7 +10,7 @@ import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
 import { isVisibleAscii } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
-import type { SessionFacts } from './lost-session.js'
+import type { SessionHistory } from './lost-session.js'
 import { type SavedSession, writeSavedSession } from './saved-session.js'
 
 /** The time to wait for the server's acknowledgement when a session ends. */
@@ -39,7 +39,7 @@ export class HttpRemote {
     this.#postHeaders = this.#headers(POST_HEADERS)
   }
 
-  get session(): SessionFacts {
+  get session(): SessionHistory {
     return { hasId: this.#session !== undefined, hasWorked: this.#hasWorked }
   }
 

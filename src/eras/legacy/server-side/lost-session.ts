@@ -5,7 +5,7 @@ import { type HttpRefusal, hasChallenge, reasonIn } from '../../../rpc/http/refu
 import { classify } from '../../../wire/classify.js'
 
 /** Facts about our session that decide whether a refusal means its loss. */
-export interface SessionFacts {
+export interface SessionHistory {
   /** True if the server issued an id. */
   readonly hasId: boolean
   /** True if the server accepted a message in it. */
@@ -30,9 +30,19 @@ const SIGNS: ReadonlyMap<number, Sign> = new Map([
 const signOf = (status: number): Sign =>
   SIGNS.get(status) ?? (status >= 400 && status < 500 ? 'named' : 'unrelated')
 
-/** Texts of servers that do not know the session, or have not seen its `initialize`. */
-const ABOUT_SESSION =
-  /session|\bnot[ _-](?:yet[ _-]|been[ _-])*initiali[sz]ed|uninitiali[sz]ed|before initiali[sz]ation/i
+/** Words of servers that do not know the session, or have not seen its `initialize`; without spaces. */
+const SIGNS_OF_LOSS: readonly string[] = [
+  'session',
+  'notinitiali',
+  'notbeeninitiali',
+  'notyetinitiali',
+  'uninitiali',
+]
+
+const isAbout = (text: string): boolean => {
+  const letters = text.toLowerCase().replaceAll(/[^a-z]/g, '')
+  return SIGNS_OF_LOSS.some(sign => letters.includes(sign))
+}
 
 /** Codes of SDK servers for requests that they did not read, even with the id of the request. */
 const UNREAD: ReadonlySet<number> = new Set([-32000, -32001, -32600])
@@ -46,7 +56,7 @@ const UNKNOWN_SESSION = -32001
  */
 export const meansLostSession = (
   refusal: HttpRefusal,
-  { hasId, hasWorked }: SessionFacts,
+  { hasId, hasWorked }: SessionHistory,
   answer: AnswerToUs = 'none',
 ): boolean => {
   const { status } = refusal
@@ -74,10 +84,10 @@ export const answerIn = (body: Buffer, id: OwnId): AnswerToUs => {
 
 /** An error about the parameters of a request, or an unknown name in it, is not about our session. */
 const isAboutSession = (status: number, { code, message }: Exclude<AnswerToUs, string>): boolean =>
-  (status === 404 && code === UNKNOWN_SESSION) || (UNREAD.has(code) && ABOUT_SESSION.test(message))
+  (status === 404 && code === UNKNOWN_SESSION) || (UNREAD.has(code) && isAbout(message))
 
 const namesSession = (refusal: HttpRefusal): boolean =>
-  ABOUT_SESSION.test(`${refusal.statusText} ${reasonIn(refusal) ?? ''}`)
+  isAbout(`${refusal.statusText} ${reasonIn(refusal) ?? ''}`)
 
 /** Describes the loss with the server's own reason. */
 export const lossText = (refusal: HttpRefusal): string => {

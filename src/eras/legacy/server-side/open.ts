@@ -230,7 +230,8 @@ const orElse = async (first: Fault, second: Promise<Downlink>, log: Logger): Pro
     if (fault instanceof UnknownRevision) throw fault
     throw new Fault(first.code, first.message, {
       cause: thrown,
-      ...(first.data !== undefined && { data: first.data }),
+      data: first.data,
+      remote: first.remote,
     })
   }
 }

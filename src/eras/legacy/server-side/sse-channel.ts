@@ -7,8 +7,13 @@ import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { SESSION_LOST } from '../../../model/failure.js'
 import type { CallerContext } from '../../../rpc/channel/caller.js'
 import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
-import { type HttpRefusal, readRefusal, reasonIn } from '../../../rpc/http/refusal.js'
-import { type BodyParts, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
+import { type HttpRefusal, readRefusal, statedIn } from '../../../rpc/http/refusal.js'
+import {
+  type BodyParts,
+  type RemoteAddress,
+  type StatedReason,
+  statusFault,
+} from '../../../rpc/http/reply.js'
 import type { Channel, ChannelListener } from '../../../wire/channel.js'
 import { classify } from '../../../wire/classify.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framing/sse-read.js'
@@ -74,7 +79,7 @@ const connect = async (
   const stream = await fetchReply(http, { method: 'GET', url: to.url, headers }, stop.signal)
   if (stream.status !== 200 || mediaTypeOf(stream.headers['content-type']) !== 'text/event-stream') {
     const { status } = stream
-    if (status >= 400) throw statusFault(status, reasonIn(await readRefusal(stream, clock)))
+    if (status >= 400) throw statusFault(status, statedIn(await readRefusal(stream, clock)))
     stream.discard()
     if (status >= 300) throw statusFault(status)
     throw new Fault('unavailable', 'The server answered with something other than an event stream')
@@ -252,7 +257,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       }
       // No answer will follow, so the request would wait forever.
       log.warn({ status }, 'the server did not take a message; the session is given up')
-      this.#settle(postFault(status, refusal && reasonIn(refusal)))
+      this.#settle(postFault(status, refusal && statedIn(refusal)))
     } catch (thrown) {
       this.#settle(new Fault('disconnected', 'A message could not be sent to the server', { cause: thrown }))
     } finally {
@@ -341,9 +346,10 @@ const isRead = (message: Buffer): boolean => {
   )
 }
 
-const postFault = (status: number, reason: string | undefined): Fault => {
-  if (status === 401 || status === 403) return statusFault(status, reason)
+const postFault = (status: number, stated: Partial<StatedReason> = {}): Fault => {
+  if (status === 401 || status === 403) return statusFault(status, stated)
+  const { reason, remote } = stated
   const said = reason === undefined ? '' : `: ${reason}`
   const message = `The server did not take a message (HTTP status ${status}${said})`
-  return new Fault('disconnected', message, { data: { httpStatus: status } })
+  return new Fault('disconnected', message, { data: { httpStatus: status }, remote })
 }

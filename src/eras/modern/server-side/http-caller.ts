@@ -7,7 +7,7 @@ import type { Conversation, ConversationListener } from '../../../rpc/channel/co
 import { type OwnId, ownIdOf } from '../../../rpc/channel/pending-requests.js'
 import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { fetchReply } from '../../../rpc/http/fetch-reply.js'
-import { type HttpRefusal, reasonIn } from '../../../rpc/http/refusal.js'
+import { type HttpRefusal, statedIn } from '../../../rpc/http/refusal.js'
 import { POST_HEADERS, type RemoteAddress, statusFault } from '../../../rpc/http/reply.js'
 import { classify } from '../../../wire/classify.js'
 import type { HttpClient } from '../../../wire/http.js'
@@ -128,8 +128,12 @@ export class ModernHttpCaller extends HttpConversation implements Conversation {
     const { status } = refusal
     const code = status === BAD_REQUEST && body !== undefined ? unreadCode(body) : undefined
     if (code === undefined) return undefined
-    const { message, data } = statusFault(status, reasonIn(refusal))
-    return new Fault('unavailable', message, { data: { ...data, code } })
+    const { message, data, remote } = statusFault(status, statedIn(refusal))
+    return new Fault('unavailable', message, { data: { ...data, code }, remote })
+  }
+
+  mayAnswerLater(): boolean {
+    return false
   }
 
   streamEnded(exchange: RequestExchange): void {

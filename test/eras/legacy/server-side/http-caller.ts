@@ -296,6 +296,15 @@ t.test("a reply without an answer fails the request with its status and the serv
       '500: out of seats',
     ],
     [503, 'text/plain', '\n no\t seats \n', '503: no seats'],
+    [502, 'text/plain', 'no luck', '502: no luck (a gateway answered instead of the server)'],
+    [503, 'text/plain', 'no healthy upstream', '503: no healthy upstream (a gateway answered instead'],
+    [
+      404,
+      'text/html',
+      '<title>404 Not Found</title><center>nginx</center>',
+      '404 (not found): check the path of',
+    ],
+    [502, json, '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no GPU"}}', '502: no GPU'],
   ]
   for (const [status, type, body, message] of rows) {
     const { call, heard } = await connected({ session: '' })
