@@ -77,7 +77,8 @@ const stateOf = ({ state }: ServerStatus): string =>
 const reasonOf = ({
   state,
   why = 'no answer in time',
-  doctor = 'D031',
+  transport,
+  doctor = transport === 'stdio' ? 'D031' : 'D035',
   stderr,
 }: ServerStatus): string | undefined =>
   isWell({ state }) ? undefined : numbered(withErrorLine(why, stderr), doctor)

@@ -28,6 +28,7 @@ import {
 /** The maximum time an exchange stays open after its request was answered or cancelled. */
 const LINGER_MS = 5000
 const ACCEPTED = 202
+const NOT_MCP = 'The server answered with JSON that is not an MCP message'
 const UNANSWERED = 'The server sent no answer to the request'
 
 /** The conversation that exchanges belong to. */
@@ -162,7 +163,8 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     this.over()
     this.#owner.dispatcher.take(body, this.sink)
     if (!this.isOpen || (status === ACCEPTED && this.#owner.mayAnswerLater(this))) return
-    this.fail(new Fault('internal', UNANSWERED))
+    const isMcp = body.includes('"jsonrpc"')
+    this.fail(new Fault('internal', isMcp ? UNANSWERED : NOT_MCP, { remote: isMcp ? undefined : 'page' }))
   }
 
   /** Handles the body of an HTTP error: it may be the answer, or concern the conversation. */

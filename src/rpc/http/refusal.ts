@@ -98,7 +98,7 @@ export const reasonIn = (refusal: HttpRefusal): string | undefined => {
 }
 
 /** Returns whether a refusal is a page for people, which no MCP server sends on purpose. */
-export const isHtml = ({ headers, text }: HttpRefusal): boolean =>
+const isHtml = ({ headers, text }: HttpRefusal): boolean =>
   mediaTypeOf(headers['content-type']) === 'text/html' || /^\s*<[!a-z]/i.test(text)
 
 /** Statuses of gateways: RFC 9110 §15.6, and those of Cloudflare. */

@@ -20,12 +20,12 @@ t.test('list shows the tools clients see, and the reason for each missing server
 })
 
 t.test('list and call show the reason that a server gave', async t => {
-  const remote = (status: number, body: string): Promise<string> =>
+  const remote = (status: number, body: string, type = 'text/plain'): Promise<string> =>
     listenFor(
       t,
       createServer((request, response) => {
         request.resume()
-        response.writeHead(status, { 'content-type': 'text/plain' }).end(body)
+        response.writeHead(status, { 'content-type': type }).end(body)
       }),
     )
   const node = "throw new Error('WEATHER_API_KEY environment variable is required')"
@@ -35,6 +35,8 @@ t.test('list and call show the reason that a server gave', async t => {
     full: { url: await remote(403, 'all seats are taken') },
     down: { url: await remote(503, 'back at noon') },
     odd: { type: 'sse', url: await remote(422, 'no region') },
+    page: { url: await remote(200, 'Sign in', 'text/html') },
+    json: { url: await remote(200, '{"ok":true}', 'application/json') },
   })
   const { out } = await runHere(t, 'list', '--config', file)
   const reasons = {
@@ -43,10 +45,13 @@ t.test('list and call show the reason that a server gave', async t => {
     full: /HTTP status 403\): all seats are taken/,
     down: /HTTP status 503: back at noon/,
     odd: /HTTP status 422: no region/,
+    page: /D035: .*neither JSON nor an event stream/,
+    json: /D035: .*JSON that is not an MCP message/,
   }
   for (const [name, reason] of Object.entries(reasons)) {
     t.match(out, new RegExp(`^${name} .*${reason.source}$`, 'm'))
-    t.match((await runHere(t, 'call', `${name}__x`, '--config', file)).err, reason)
+    const { err } = await runHere(t, 'call', `${name}__x`, '--config', file)
+    t.match(err, new RegExp(reason.source.replace('D035: .*', '')))
   }
 })
 
