@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Loose } from '../support/client/raw-client.js'
+import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { connectTo } from '../support/client/sdk-client.js'
 import type { Address, ClientKind } from '../support/client/sdk-transports.js'
 import type { Revision } from '../support/era/codec.js'
@@ -111,3 +111,25 @@ t.test('a call of any client without a word for 30 minutes succeeds', t =>
 t.test('a call at any server without a word for 30 minutes succeeds', async t =>
   callForLong(t, await startServers(t), [['http', '2025-11-25']]),
 )
+
+t.test('a call whose client left ends after ten minutes, also at its server', async t => {
+  const { clock, proxy, tickUntilEnd, address } = await start(t, { s: rawServer() })
+  const client = new RawClient(address.url)
+  await ticking(clock, client.initialize())
+  const gone = client.call(1, 's__wait', '{"key":"left"}').catch(() => undefined)
+  await ticking(
+    clock,
+    until(() => proxy.status().inFlight[0]?.where === 'server', 'the call'),
+  )
+  client.vanish()
+  await gone
+  await pass(clock, 9 * MINUTE_MS)
+  t.equal(proxy.status().calls, 1, 'its client could still resume')
+  await pass(clock, 3 * MINUTE_MS)
+  t.match(proxy.status(), { calls: 0, inFlight: [] })
+  const other = new RawClient(address.url)
+  await ticking(clock, other.initialize())
+  const { last } = await ticking(clock, other.call(2, 's__seen'))
+  t.match(last.text, /notifications\/cancelled.*its client is gone/)
+  tickUntilEnd()
+})

@@ -313,3 +313,19 @@ t.test('a subscription that was refused when it was renewed is tried again, and 
     t.equal(server.got('resources/subscribe').length, 3, by)
   }
 })
+
+t.test(
+  'a subscription that a server does not answer fails after 60 s, although calls have no limit',
+  async t => {
+    const off = Number.POSITIVE_INFINITY
+    const timeouts = { connectMs: 1000, listMs: 1000, callMs: off, totalMs: off }
+    const { world, server, clients } = await withResource({ options: { timeouts } })
+    server.silent.add('resources/subscribe')
+    const call = clients[0].call('resources/subscribe', A)
+    await settled()
+    await world.pass(59_000)
+    t.same(call.ends, [])
+    await world.pass(2000)
+    t.match(call.ended, { code: -32603, message: /no answer within 60 s/ })
+  },
+)

@@ -105,6 +105,20 @@ t.test('a tool of which nothing is known yet is looked up before it is called', 
   t.equal(world.server('a').last('tools/call').taskTtlMs, 3_600_000)
 })
 
+t.test('a server keeps a task for as long as its call may take, and for a day without a limit', async t => {
+  const day = 24 * 3_600_000
+  for (const [totalMs, ttlMs] of [
+    [5000, 5000],
+    [2 * day, day],
+    [Number.POSITIVE_INFINITY, day],
+  ] as const) {
+    const timeouts = { connectMs: 1000, listMs: 1000, callMs: Number.POSITIVE_INFINITY, totalMs }
+    const { client, server } = await withTasks('2025-11-25', '2025-06-18', { options: { timeouts } })
+    await start(client)
+    t.equal(server.last('tools/call').taskTtlMs, ttlMs)
+  }
+})
+
 t.test(
   'a server that speaks of its task is not silent; one that does not is timed out, and its task cancelled',
   async t => {
