@@ -1,16 +1,17 @@
 import { dirname, resolve } from 'node:path'
 import { createReport, type Report } from './file/problem.js'
-import { readTree } from './file/syntax.js'
+import { readTree, syntaxValueOf } from './file/syntax.js'
 import { bareRecord, createLocator, repeated, type TreeItem } from './file/tree.js'
 import { readAuth } from './read/auth.js'
 import { ONE_PRINCIPAL, readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
-import { serverMembersIn } from './read/find-servers.js'
+import { type Contents, serverMembersIn } from './read/find-servers.js'
 import { checkUsers } from './read/oauth.js'
 import { programFolder } from './read/program-folder.js'
 import { readServer } from './read/server.js'
 import { readSettings } from './read/settings.js'
+import { SWITCH_KEYS, switchOf } from './schema/client-switches.js'
 import type {
   AuthConfig,
   DisabledServer,
@@ -60,7 +61,7 @@ export function parseConfig(
   const context: ReadContext = { ...outer, env: merged(sources) }
   const { timeouts, ...settings } = readSettings(contents.settings, context)
   const { disabled, ...servers } = readServers(
-    contents.servers,
+    contents,
     { ...context, timeouts, proxy: settings.proxy },
     later !== undefined,
   )
@@ -121,7 +122,7 @@ const warnRepeated = (root: TreeItem, report: Report): void => {
 }
 
 const readServers = (
-  items: ReadonlyMap<string, TreeItem>,
+  { servers: items, settings }: Contents,
   context: ReadContext,
   mayWait: boolean,
 ): Pick<ProxyConfig, 'servers' | 'waiting'> & Pick<Loaded, 'disabled'> => {
@@ -129,7 +130,17 @@ const readServers = (
   const waiting: WaitingServer[] = []
   const disabled: DisabledServer[] = []
   const prefixes = new Map<string, TreeItem>()
+  const switches = Object.fromEntries(
+    SWITCH_KEYS.flatMap(key => {
+      const found = settings.get(key)
+      return found === undefined ? [] : [[key, syntaxValueOf(found)] as const]
+    }),
+  )
   for (const [name, item] of items) {
+    if (switchOf(switches, name) !== undefined) {
+      disabled.push({ name, why: 'disabled' })
+      continue
+    }
     const read = readServer(name, item, mayWait ? { ...context, lacks: [] } : context)
     if (read.is === 'waiting') {
       waiting.push(read.server)

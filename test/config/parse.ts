@@ -745,6 +745,22 @@ t.test('a server that is switched off is not looked at any further', async t => 
   }
 })
 
+t.test('a file of another program keeps off what that program does not start', async t => {
+  const servers = '"mcpServers": { "a": { "command": "x" }, "b": { "command": "y" } }'
+  const rows = {
+    '"mcp": { "excluded": ["b"] }': ['a'],
+    '"mcp": { "allowed": ["b"] }': ['b'],
+    '"excludeMCPServers": ["b"]': ['a'],
+    '"allowMCPServers": ["a"]': ['a'],
+    '"disabledMcpServers": ["a"]': ['b'],
+    '"mcp": {}': ['a', 'b'],
+  }
+  for (const [settings, names] of Object.entries(rows)) {
+    const loaded = read(`{ ${servers}, ${settings} }`)
+    t.strictSame([told(loaded), loaded.config?.servers.map(({ name }) => name)], [[], names], settings)
+  }
+})
+
 t.test('of two servers with one prefix the second is left out', async t => {
   const x = (more: string) => `{ "command": "x"${more} }`
   const loaded = read(`{ "mcpServers": {

@@ -1,6 +1,7 @@
 import { MAX_UNKNOWN_KEYS } from '../defaults.js'
 import type { Report } from '../file/problem.js'
 import type { TreeItem } from '../file/tree.js'
+import { SWITCH_KEYS } from './client-switches.js'
 import { suggest } from './suggest.js'
 
 /** Keys of other programs, with their replacements; undefined for keys that are safe to ignore. */
@@ -47,7 +48,7 @@ export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefin
 ])
 
 /** Top-level keys of other programs. */
-export const FOREIGN_ROOT_KEYS: ForeignKeys = new Map(harmless('inputs'))
+export const FOREIGN_ROOT_KEYS: ForeignKeys = new Map(harmless(['inputs', ...SWITCH_KEYS].join(' ')))
 
 export const NO_FOREIGN_KEYS: ForeignKeys = new Map()
 

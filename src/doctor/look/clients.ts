@@ -83,7 +83,7 @@ const readFile = async (
     const { cwd, home } = context.machine
     const place = folder === undefined ? sourceStartOf(client, path, home) : ofProject(folder)
     const readAll = (all: readonly Found[], start = place.start) =>
-      Promise.all(all.map(found => readEntry(found, client, { ...context, start })))
+      Promise.all(all.map(found => readEntry(found, client, { ...context, start, root: value })))
     const entries = await readAll(right)
     // Servers that Claude Code keeps for the current folder in the user's file.
     const local = folder === undefined ? projectsIn(value).filter(each => each.folder === cwd) : []
@@ -105,7 +105,9 @@ const readFile = async (
   }
 }
 
-const entryIn = ({ entry }: Found, { id }: ClientProgram) => normalise(entry, dialectOf(formatOf(id))).entry
+/** `root` is the whole file. */
+const entryIn = ({ entry }: Found, { id }: ClientProgram, root?: unknown) =>
+  normalise(entry, dialectOf(formatOf(id), root)).entry
 
 const wordsOf = (args: unknown): readonly string[] =>
   Array.isArray(args) ? args.filter(each => typeof each === 'string') : []
@@ -122,9 +124,9 @@ const isOurs = (found: Found, client: ClientProgram, { own, config }: ClientsCon
 const readEntry = async (
   found: Found,
   client: ClientProgram,
-  context: ClientsContext & { readonly start: StartFolder | undefined },
+  context: ClientsContext & { readonly start: StartFolder | undefined; readonly root: unknown },
 ): Promise<ClientEntry> => {
-  const entry = inFolder(entryIn(found, client), context.start ?? NOWHERE, context.machine.home)
+  const entry = inFolder(entryIn(found, client, context.root), context.start ?? NOWHERE, context.machine.home)
   const isOwnEntry = isOurs(found, client, context)
   const { url, command } = entry
   const isDead = isOwnEntry && typeof url === 'string' && !(await context.isAlive(url))

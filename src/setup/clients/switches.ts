@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path'
+import { switchOf } from '../../config/schema/client-switches.js'
 import { isObject } from '../../kernel/object.js'
-import { type ContainerMembers, DISABLED_LISTS, type Found, switchedOff } from '../edit/containers.js'
+import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
 import { readValue } from '../files/edit-file.js'
 import type { ClientFormat } from './formats.js'
@@ -86,7 +87,7 @@ const ofVsCode = async (
 const ofLists =
   (settings: readonly (ContainerMembers | undefined)[]): Reason =>
   ({ name }) =>
-    DISABLED_LISTS.find(key => settings.some(each => namesIn(each?.[key]).includes(name)))
+    settings.map(each => switchOf(each ?? {}, name)).find(key => key !== undefined)
 
 /** Zed can switch off all of its AI features. */
 const ofZed = ({ root }: SwitchedFile): readonly Reason[] => {

@@ -1,3 +1,4 @@
+import { switchOf } from '../../config/schema/client-switches.js'
 import { isObject } from '../../kernel/object.js'
 
 export type ContainerMembers = Readonly<Record<string, unknown>>
@@ -53,26 +54,13 @@ export const serversIn = (root: unknown): readonly Found[] => {
 export const serversAt = (root: unknown, key: string): readonly Found[] =>
   isObject(root) ? inContainer(root[key]).map(switched(root)) : []
 
-/** Lists of disabled servers at the top of some files. */
-export const DISABLED_LISTS = ['disabledMcpServers', 'disabled_mcp_servers'] as const
-
-/** Gemini lists enabled or excluded servers separately from the servers. */
-const switched = ({ mcp, ...root }: ContainerMembers): ((found: Found) => Found) => {
-  const { allowed, excluded } = isObject(mcp) ? mcp : {}
-  const lists = [
-    ['mcp.excluded', excluded, true],
-    ['mcp.allowed', allowed, false],
-    // Before Gemini CLI 0.3.
-    ['excludeMCPServers', root['excludeMCPServers'], true],
-    ['allowMCPServers', root['allowMCPServers'], false],
-    ...DISABLED_LISTS.map(key => [key, root[key], true] as const),
-  ] as const
-  return found => {
-    const [key] =
-      lists.find(([, names, isOff]) => Array.isArray(names) && names.includes(found.name) === isOff) ?? []
+/** Some clients list enabled or disabled servers separately from the servers. */
+const switched =
+  (root: ContainerMembers): ((found: Found) => Found) =>
+  found => {
+    const key = switchOf(root, found.name)
     return key === undefined ? found : switchedOff(found, `disabled, as "${key}" says in its client`)
   }
-}
 
 /** Returns a server that its client does not start, with the reason. */
 export const switchedOff = (found: Found, note: string): Found => ({
