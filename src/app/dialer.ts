@@ -1,10 +1,11 @@
 import { withCredential } from '../auth/client/proven-http.js'
 import type { Logins } from '../auth/store/logins.js'
-import type { ServerConfig, UrlTransport } from '../config/types.js'
+import type { ServerConfig, ServerTransport, UrlTransport } from '../config/types.js'
 import { inWorkspace } from '../control/workspace.js'
 import { EraCache, openLegacySse, openServerHttp, openServerPipe } from '../eras/index.js'
 import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
+import type { PassedHeaders } from '../kernel/header-patterns.js'
 import { textOf } from '../kernel/json/text.js'
 import { lateModule } from '../kernel/late-module.js'
 import type { Logger } from '../kernel/logger.js'
@@ -59,7 +60,7 @@ export class Dialer {
     const { name, timeouts } = server
     const identity = textOf(IDENTITY)
     const { workspace } = greeting
-    const transport = inWorkspace(server.transport, workspace)
+    const transport = withHeaders(inWorkspace(server.transport, workspace), greeting.headers)
     return await this.#open(
       { ...server, transport },
       {
@@ -160,6 +161,12 @@ export class Dialer {
     return known
   }
 }
+
+/** Adds the headers that all clients of a connection have. */
+const withHeaders = (transport: ServerTransport, headers: PassedHeaders | undefined): ServerTransport =>
+  headers === undefined || !('url' in transport)
+    ? transport
+    : { ...transport, headers: { ...headers, ...transport.headers } }
 
 /** Returns the address and headers of a server; a configured `Accept-Encoding` takes precedence. */
 const addressOf = async ({ url, headers }: UrlTransport): Promise<Pick<UrlTransport, 'url' | 'headers'>> => {

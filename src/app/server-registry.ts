@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { accessOf } from '../auth/resource-server/access-rules.js'
 import type { Exposure } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
@@ -5,6 +6,7 @@ import type { ProxyConfig, ServerAccess, ServerConfig, Timeouts } from '../confi
 import { namesWorkspace } from '../control/workspace.js'
 import { Fault } from '../kernel/faults.js'
 import { matcherOf } from '../kernel/globs.js'
+import { headerMatcher, passedHeaders } from '../kernel/header-patterns.js'
 import type { Logger } from '../kernel/logger.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
@@ -114,6 +116,7 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   replay: server.replay,
   serialize: server.serialize,
   propagate: server.propagate,
+  passing: passingTo(server),
   needsWorkspace: server.sharing === 'workspace' || namesWorkspace(server.transport),
   isProcess: server.transport.kind === 'stdio',
   protocol: PROTOCOLS[server.transport.kind],
@@ -123,6 +126,20 @@ const toOptions = (server: ServerConfig): ServerOptions => ({
   restart: server.restart,
   idleStopMs: server.idleStopMs,
 })
+
+const passingTo = ({ transport }: ServerConfig): ServerOptions['passing'] => {
+  if (!('url' in transport) || transport.forwardHeaders === undefined) return undefined
+  const isMeant = headerMatcher(transport.forwardHeaders)
+  // A configured value holds for all clients.
+  const fixed = new Set(Object.keys(transport.headers).map(name => name.toLowerCase()))
+  return {
+    of: ({ headers }) => passedHeaders(headers, name => isMeant(name) && !fixed.has(name)),
+    keyOf: headers =>
+      createHash('sha256')
+        .update(JSON.stringify(Object.entries(headers).sort()))
+        .digest('base64url'),
+  }
+}
 
 /** Returns the inactivity timeouts of tools, by their own names. Undefined if all are the same. */
 const toolTimeouts = ({ tools }: Timeouts): ((own: string) => number | undefined) | undefined => {

@@ -1,3 +1,5 @@
+import type { PassedHeaders } from './header-patterns.js'
+
 /**
  * The owner of data: sessions, subscriptions and shared connections never cross principals. `local`,
  * `anonymous ADDRESS`, `person NAME`, or the issuer and subject of a token, separated by a space.
@@ -29,6 +31,8 @@ export interface Caller {
   readonly edge?: string | undefined
   /** The folder that the client was started in, used if it reports no other. */
   readonly cwd?: string | undefined
+  /** Headers of the HTTP request that any server gets (`forwardHeaders`). */
+  readonly headers?: PassedHeaders | undefined
 }
 
 /** Re-evaluates a caller under the current rules; undefined if its credential is no longer valid. */

@@ -215,7 +215,12 @@ export const withTraceContext = <R extends Sendable>(
   const traceparent = traceParent(context)
   return {
     ...withParams(request, withContext(request.params, traceparent, state)),
-    headers: { ...headers, traceparent, ...(state !== undefined && { tracestate: state }) },
+    headers: {
+      ...request.headers,
+      ...headers,
+      traceparent,
+      ...(state !== undefined && { tracestate: state }),
+    },
   }
 }
 

@@ -339,7 +339,7 @@ export class Connection {
         ? 'pushed'
         : this.#serverRequests,
       ...{ capabilities: share.capabilities, isAlone: this.shares.isAlone },
-      ...{ workspace: share.workspace, lastLoss: this.lastLoss?.why.message },
+      ...{ workspace: share.workspace, headers: share.headers, lastLoss: this.lastLoss?.why.message },
       ...{ clientInfo: only?.info, session: only?.sessionAt?.(server.name) },
     }
   }

@@ -1,4 +1,5 @@
-import type { Principal } from '../kernel/caller.js'
+import type { Caller, Principal } from '../kernel/caller.js'
+import type { PassedHeaders } from '../kernel/header-patterns.js'
 import type { JsonText } from '../kernel/json/text.js'
 import type { Limits } from '../kernel/limits.js'
 import type { Downlink, DownlinkListener, ServerRequestMode, ServerSession } from '../model/links.js'
@@ -40,6 +41,8 @@ export interface ServerOptions {
   readonly address?: { readonly host: string; readonly port: number | undefined } | undefined
   /** True if requests carry their trace context. */
   readonly propagate: boolean
+  /** Selects the headers of clients that the server gets; undefined for none. */
+  readonly passing?: HeaderPassing | undefined
   readonly limits: Partial<Limits>
   readonly restart: RestartRules
   /** Time for which an unused connection stays open; `Infinity` for ever. */
@@ -55,6 +58,13 @@ export interface ServerOptions {
     /** Maximum duration of a request, regardless of progress. */
     readonly totalMs: number
   }
+}
+
+/** The headers of clients' requests that a server gets. */
+export interface HeaderPassing {
+  of(caller: Caller): PassedHeaders | undefined
+  /** Returns a key of their values that may be stored. */
+  keyOf(headers: PassedHeaders): string
 }
 
 /** Returns a principal's own server, which follows the configuration of its template. */
@@ -77,6 +87,8 @@ export interface Greeting {
   readonly lastLoss?: string | undefined
   /** The clients' folder, if only they use the connection. */
   readonly workspace?: string | undefined
+  /** Headers of the clients, for requests that belong to none of their calls. */
+  readonly headers?: PassedHeaders | undefined
   /** The mode of the clients, which is tried first. */
   readonly serverRequests: ServerRequestMode
 }

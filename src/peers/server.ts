@@ -146,10 +146,10 @@ export class Server {
 
   /** Returns the profile of `client` (`profileOf`), and its profile in the other mode. */
   profilesOf(client: Client): readonly [own: string, other: string] {
-    const declared = this.shares.of(client).capabilities
+    const { capabilities: declared, headersKey } = this.shares.of(client)
     const set = this.shares.declaredBy(client)
     const mode = this.#only ?? client.serverRequests
-    return [profileOf(declared, mode, set), profileOf(declared, otherMode(mode), set)]
+    return [profileOf(declared, mode, set, headersKey), profileOf(declared, otherMode(mode), set, headersKey)]
   }
 
   #met(connection: Connection): void {
@@ -189,8 +189,8 @@ export class Server {
   }
 
   get #shared(): Connection | undefined {
-    // Without sessions, but still one connection per folder.
-    if (this.options.needsWorkspace === true) return undefined
+    // Without sessions, but still one connection per folder or set of headers.
+    if (this.options.needsWorkspace === true || this.options.passing !== undefined) return undefined
     return this.#common?.serverRequests === 'returned' ? this.#common : undefined
   }
 

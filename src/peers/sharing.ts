@@ -1,7 +1,8 @@
+import type { PassedHeaders } from '../kernel/header-patterns.js'
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 import { type DeclaredSet, DeclaredSets, declaredKey, NOTHING_DECLARED } from './declared-sets.js'
-import type { ConnectionSharing, ServerOptions } from './dial.js'
+import type { ConnectionSharing, HeaderPassing, ServerOptions } from './dial.js'
 
 /**
  * Identifies a client's connection to a server in each mode of server requests, and the capabilities declared
@@ -15,6 +16,9 @@ export interface Share {
   readonly workspace: string | undefined
   /** The folder reported as root for clients without roots. */
   readonly root?: string | undefined
+  /** The headers that all clients of the connection have, and their key, for servers that get some. */
+  readonly headers?: PassedHeaders | undefined
+  readonly headersKey?: string | undefined
 }
 
 const share = (key: string, capabilities: ClientCapabilities, workspace?: string): Share => ({
@@ -71,17 +75,32 @@ interface ClientShare {
 export class ClientShares {
   /** True if the server is the only one, and exposed unchanged. */
   readonly isAlone: boolean
-  readonly #server: Pick<ServerOptions, 'sharing'>
+  readonly #server: Pick<ServerOptions, 'sharing' | 'passing'>
+  readonly #passed = new WeakMap<Client, { readonly own: Share; readonly share: Share }>()
   readonly #declared: DeclaredSets
 
-  constructor(server: Pick<ServerOptions, 'sharing'>, isAlone = false) {
+  constructor(server: Pick<ServerOptions, 'sharing' | 'passing'>, isAlone = false) {
     this.isAlone = isAlone
     this.#server = server
     this.#declared = new DeclaredSets(isAlone)
   }
 
   of(client: Client): Share {
-    return shareOf(this.#server.sharing, client, this.#declared.capabilitiesFor(client, 'pushed'))
+    const own = shareOf(this.#server.sharing, client, this.#declared.capabilitiesFor(client, 'pushed'))
+    return this.#server.passing === undefined ? own : this.#withHeaders(own, client, this.#server.passing)
+  }
+
+  /** A connection has one set of headers: the one with which the client began. */
+  #withHeaders(own: Share, client: Client, passing: HeaderPassing): Share {
+    const known = this.#passed.get(client)
+    if (known?.own === own) return known.share
+    const headers = known === undefined ? passing.of(client.caller) : known.share.headers
+    const key = headers === undefined ? '' : passing.keyOf(headers)
+    const { capabilities, workspace, root } = own
+    // The key holds no NUL.
+    const split = { ...share(`${key}\0${own.key}`, capabilities, workspace), root, headers, headersKey: key }
+    this.#passed.set(client, { own, share: split })
+    return split
   }
 
   declaredBy(client: Client): DeclaredSet {
@@ -124,9 +143,11 @@ export const lacksWorkspace = (
 export const profileOf = (
   capabilities: ClientCapabilities,
   mode: ServerRequestMode,
-  { key }: DeclaredSet = NOTHING_DECLARED,
+  set: DeclaredSet = NOTHING_DECLARED,
+  headersKey = '',
 ): string => {
-  if (mode === 'returned') return key === '' ? mode : `${mode} ${key}`
+  if (headersKey !== '') return `${profileOf(capabilities, mode, set)} ${headersKey}`
+  if (mode === 'returned') return set.key === '' ? mode : `${mode} ${set.key}`
   const known = profiles.get(capabilities)
   if (known !== undefined) return known
   const profile = `${mode} ${fingerprint(capabilities)}`

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
 import { isClientDocument } from '../../auth/pages/client-document.js'
 import { SIGN_IN_LINK_PATH } from '../../auth/pages/sign-in-links.js'
-import type { ListenConfig } from '../../config/types.js'
+import type { ListenConfig, ProxyConfig } from '../../config/types.js'
 import { workspaceOfRequest } from '../../control/workspace.js'
 import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
+import { headerMatcher, passedHeaders } from '../../kernel/header-patterns.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
@@ -32,7 +33,8 @@ export const createCallers = (
   context: ResourceServerContext,
 ): Callers => {
   const { auth } = context.config()
-  if (auth === undefined) return BY_ADDRESS
+  const passing = headerPassing(context.config)
+  if (auth === undefined) return byAddress(passing)
   const { publicUrl } = auth
   let server: ResourceServer | undefined
   return {
@@ -45,7 +47,9 @@ export const createCallers = (
       async authorize(request, path) {
         if (server === undefined) throw new Fault('unavailable', 'The proxy is starting')
         const admitted = await server.authorize(request, path)
-        return 'status' in admitted || !isDirect(request) ? admitted : placed(admitted, request)
+        if ('status' in admitted) return admitted
+        const caller = passing(admitted, request)
+        return isDirect(request) ? placed(caller, request) : caller
       },
     },
     principalAt: address => anonymousAt(address).principal,
@@ -86,10 +90,35 @@ const placed = (caller: Caller, request: IncomingMessage): Caller | Promise<Call
     workspace === undefined ? caller : { ...caller, workspace },
   ) ?? caller
 
-const BY_ADDRESS: Callers = {
-  entry: { authorize: request => placed(callerAt(clientAddressOf(request)), request), isShared },
+const byAddress = (passing: HeaderPassing): Callers => ({
+  entry: {
+    authorize: request => placed(passing(callerAt(clientAddressOf(request)), request), request),
+    isShared,
+  },
   principalAt: address => callerAt(address).principal,
   opened: local => Promise.resolve(local),
   isStarting: () => false,
   resourceServer: () => undefined,
+})
+
+type HeaderPassing = (caller: Caller, request: IncomingMessage) => Caller
+
+/** Adds the headers of a request that some server gets. */
+const headerPassing = (config: () => ProxyConfig): HeaderPassing => {
+  let known: ProxyConfig | undefined
+  let matches: ((name: string) => boolean) | undefined
+  return (caller, { headers }) => {
+    const current = config()
+    if (current !== known) {
+      known = current
+      matches = patternsIn(current)
+    }
+    const passed = matches && passedHeaders(headers, matches)
+    return passed === undefined ? caller : { ...caller, headers: passed }
+  }
+}
+
+const patternsIn = ({ servers }: ProxyConfig): ((name: string) => boolean) | undefined => {
+  const all = servers.flatMap(({ transport }) => ('url' in transport ? (transport.forwardHeaders ?? []) : []))
+  return all.length === 0 ? undefined : headerMatcher(all)
 }

@@ -51,7 +51,7 @@ interface ListSource {
 }
 
 const keyOf = ({ share, serverRequests }: Connection, declared: DeclaredSet): string =>
-  profileOf(share.capabilities, serverRequests, declared)
+  profileOf(share.capabilities, serverRequests, declared, share.headersKey)
 
 export const offers = ({ capabilities }: ServerFacts, list: ListName): boolean =>
   capabilities[LISTS[list].capability] !== undefined

@@ -1,3 +1,4 @@
+import { headerMatcher } from '../../kernel/header-patterns.js'
 import { itemAt, type TreeItem } from '../file/tree.js'
 import type { ReadContext } from './entry.js'
 
@@ -9,13 +10,7 @@ const REFUSED =
 
 /** Reports whether a pattern in lower case could match a header that must not be passed on. */
 const isRefused = (pattern: string): boolean =>
-  /^mcp-/.test(pattern) || REFUSED.some(name => matchesHeader(pattern, name))
-
-/** Reports whether a header name matches a pattern, in which `*` is any text; both in lower case. */
-const matchesHeader = (pattern: string, name: string): boolean => {
-  const parts = pattern.split('*').map(part => part.replace(/[.^$+|]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`).test(name)
-}
+  pattern.startsWith('mcp-') || REFUSED.some(headerMatcher([pattern]))
 
 /** Reports patterns that could pass on credentials, or headers of the connection. */
 export const checkForwarded = (

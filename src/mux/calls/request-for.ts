@@ -34,7 +34,7 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     taskTtlMs: isTask ? taskTtlMs(record) : undefined,
     isPassed,
     takesAnyType,
-    headers: isPassed === true && !isPushed ? nameHeader(record) : undefined,
+    headers: headersFor(record, isPassed === true && !isPushed),
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }
@@ -47,6 +47,13 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
 const nameHeader = ({ arrival }: RoutedRecord): Request['headers'] => {
   const name = arrival?.headers?.['mcp-name']
   return name === undefined ? undefined : { 'Mcp-Name': name }
+}
+
+/** Returns the headers of the client that the server gets, and the name of an item that is passed on. */
+const headersFor = (record: RoutedRecord, hasName: boolean): Request['headers'] => {
+  const passed = record.owner.server.options.passing?.of(record.caller)
+  const name = hasName ? nameHeader(record) : undefined
+  return passed === undefined ? name : { ...passed, ...name }
 }
 
 /** Returns the requester of a call, with the log level of the request or of its session. */
