@@ -64,6 +64,7 @@ export const openServer = (
     signal,
     serverRequests: greeting.serverRequests,
     capabilities: greeting.capabilities,
+    isAlone: greeting.isAlone,
     clientInfo: greeting.clientInfo ?? textOf({ name: 'proxy', version: '1' }),
     clock,
   })

@@ -141,7 +141,12 @@ export class World {
 /** Creates a router for servers with these aliases; keeps URIs unchanged, as the vectors do. */
 export const createMux = (
   aliases: readonly string[],
-  { dial, clock, isIsolated }: { dial: Dial; clock: FakeClock; isIsolated: boolean },
+  {
+    dial,
+    clock,
+    isIsolated,
+    isAlone,
+  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone: boolean },
 ): Router =>
   testRouter({
     servers: aliases.map(alias => ({
@@ -149,6 +154,7 @@ export const createMux = (
       sharing: isIsolated ? 'session' : 'principal',
     })),
     exposureOf: () => ({ ...SHOWN, uris: 'preserve' }),
+    isAlone,
     dial,
     clock,
   })
