@@ -11,6 +11,7 @@ import { lateModule } from '../kernel/late-module.js'
 import type { Logger } from '../kernel/logger.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
 import type { Downlink } from '../model/links.js'
+import { loginReasonOf } from '../model/login.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { createHttpClient, RemoteHttpClient } from '../transport/http/client.js'
@@ -115,12 +116,8 @@ export class Dialer {
         return this.#programs.open(transport, options)
       case 'http':
       case 'auto':
-        return openServerHttp(await this.#httpClient(server, options), await addressOf(transport), {
-          ...options,
-          hasSse: transport.kind === 'auto',
-        })
       case 'sse':
-        return openLegacySse(await this.#httpClient(server, options), await addressOf(transport), options)
+        return this.#openRemote(server, transport, options)
       case 'ws': {
         const { connectWs } = await wsClient()
         const credential = await this.#context.logins.of(options.owner, server)
@@ -132,6 +129,20 @@ export class Dialer {
         const { connectSocket } = await socketClient()
         return openServerPipe(() => connectSocket({ ...transport, ...options, connectTimeoutMs }), options)
       }
+    }
+  }
+
+  async #openRemote(
+    server: ServerConfig,
+    transport: UrlTransport,
+    options: ProgramOptions,
+  ): Promise<Downlink> {
+    const [http, to] = [await this.#httpClient(server, options), await addressOf(transport)]
+    try {
+      if (transport.kind === 'sse') return await openLegacySse(http, to, options)
+      return await openServerHttp(http, to, { ...options, hasSse: transport.kind === 'auto' })
+    } catch (thrown) {
+      throw aboutToken(server, thrown)
     }
   }
 
@@ -179,18 +190,29 @@ const hasToken = ({ transport }: ServerConfig): boolean =>
   'headers' in transport &&
   Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
 
-/** Uses the static token in a server's headers. */
-const fixedToken = ({ transport }: ServerConfig): HttpCredential => ({
+/** Uses the static token in a server's headers. The answer to a refused one may have its reason. */
+const fixedToken = (server: ServerConfig): HttpCredential => ({
   authorize: () => undefined,
-  refused: ({ status: httpStatus }) => {
-    const message =
-      'hasUrlLogin' in transport
-        ? 'it refused the user and password in its address: check "url"'
-        : 'it refused the token in the configuration: check "headers.Authorization"'
-    const fault = new Fault('unauthorized', message, { data: { httpStatus } })
-    return httpStatus === 401 ? Promise.reject(fault) : undefined
+  refused: ({ status: httpStatus, headers }) => {
+    if (httpStatus !== 401 || headers['www-authenticate'] === undefined) return undefined
+    return Promise.reject(new Fault('unauthorized', refusedToken(server), { data: { httpStatus } }))
   },
 })
+
+const refusedToken = ({ transport }: ServerConfig): string =>
+  'hasUrlLogin' in transport
+    ? 'it refused the user and password in its address: check "url"'
+    : 'it refused the token in the configuration: check "headers.Authorization"'
+
+/** Names the setting with the static token in the fault of a server that refused it without a challenge. */
+const aboutToken = (server: ServerConfig, thrown: unknown): Fault => {
+  const fault = Fault.from(thrown)
+  const { code, message, data, remote } = fault
+  const isFixed = hasToken(server) && loginReasonOf(fault) === undefined && data?.['httpStatus'] === 401
+  if (code !== 'unauthorized' || !isFixed || message === refusedToken(server)) return fault
+  const said = remote === 'reason' ? ` (${message})` : ''
+  return new Fault(code, `${refusedToken(server)}${said}`, { data, remote, cause: fault })
+}
 
 const counter = (): (() => number) => {
   let last = 0

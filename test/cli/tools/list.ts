@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import t from 'tap'
 import { tableText } from '../../../src/cli/shared/output/table.js'
@@ -38,8 +39,13 @@ t.test('list and call show the reason that a server gave', async t => {
     page: { url: await remote(200, 'Sign in', 'text/html') },
     json: { url: await remote(200, '{"ok":true}', 'application/json') },
   })
+  const key = await remote(401, '{"error":"API key expired"}', 'application/json')
+  const servers = JSON.parse(readFileSync(file, 'utf8'))
+  servers.mcpServers.key = { url: key, headers: { Authorization: 'Bearer abc' } }
+  writeFileSync(file, JSON.stringify(servers))
   const { out } = await runHere(t, 'list', '--config', file)
   const reasons = {
+    key: /refused the token in the configuration: check "headers.Authorization" \(.*: API key expired\)/,
     node: /WEATHER_API_KEY environment variable is required/,
     shell: /Error: PORT is required/,
     full: /HTTP status 403\): all seats are taken/,
