@@ -343,3 +343,17 @@ t.test('a list that others can write is neither read nor written', { skip: isWin
   t.match(first.lines, [[{ file: join(dir, 'ended-sessions') }, /cannot list an ended session/]])
   t.equal(readFileSync(join(dir, 'ended-sessions'), 'utf8'), '')
 })
+
+t.test('a proxy that stops spreads the return of its clients, if their SDK reads that', async t => {
+  for (const [protocolVersion, isTold] of [
+    ['2025-11-25', true],
+    ['2025-06-18', false],
+  ] as const) {
+    const process = startProcess({ dir: folder(t) })
+    const stream = process.send('GET', { id: await process.begin({ ...PARAMS, protocolVersion }) })
+    const before = stream.body.length
+    process.host.close()
+    t.ok(stream.isEnded)
+    t.match(stream.body.slice(before), isTold ? /^retry: \d+\n\n$/ : /^$/, protocolVersion)
+  }
+})

@@ -147,7 +147,8 @@ export class HttpSessions {
     for (const session of [...this.#byId.values()])
       if (this.#hasReplicas) this.drop(session.id)
       else {
-        if (session.adopted !== undefined) session.reconnectClient()
+        // Like priming events, a `retry` without data breaks older SDK clients.
+        if (session.adopted !== undefined && session.isPrimed) session.reconnectClient()
         this.end(session, reason)
       }
   }
