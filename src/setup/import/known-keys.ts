@@ -1,5 +1,5 @@
 /** Keys that are read, or that mean nothing outside their client. */
-export const READ: ReadonlySet<string> = new Set(
+export const READ_KEYS: ReadonlySet<string> = new Set(
   `command cmd args env envFile env_file environment envs env_vars env_keys cwd
   url uri serverUrl httpUrl baseUrl endpoint sseUrl tcp type transport transportType protocol
   headers http_headers env_http_headers requestOptions apiKey bearer_token_env_var bearerTokenEnv
@@ -16,7 +16,7 @@ export const READ: ReadonlySet<string> = new Set(
 export const APPROVALS = 'approvals are not imported: the client asks at least as often as before'
 
 /** Keys that are not imported. With an obstacle, the server depends on the key. */
-export const LEFT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
+export const LEFT_OUT: readonly (readonly [keys: string, note: string, obstacle?: string])[] = [
   ['alwaysAllow autoApprove trust default_tools_approval_mode', APPROVALS],
   [
     'oauth auth authProviderType requiresOAuth oauth_headers oauth_resource scopes obo',

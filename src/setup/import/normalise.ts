@@ -8,7 +8,7 @@ import type { VariableForm } from '../clients/formats.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { commandWords, withoutWindows } from './command-line.js'
-import { APPROVALS, LEFT, READ } from './known-keys.js'
+import { APPROVALS, LEFT_OUT, READ_KEYS } from './known-keys.js'
 import { argumentsIn, filled, pairsIn, scalarText, textsOf } from './lists.js'
 import { timeLimitsIn } from './time-limits.js'
 import { type Input, type TextPlace, translated } from './variables.js'
@@ -97,7 +97,7 @@ class Reader {
 
   entry(): ImportedEntry {
     const source = this.#source
-    const own = KEYS.own.filter(key => !READ.has(key) && key !== 'timeouts' && key in source)
+    const own = KEYS.own.filter(key => !READ_KEYS.has(key) && key !== 'timeouts' && key in source)
     this.#noteOthers()
     const { timeouts, notes } = timeLimitsIn(source, this.#dialect.timeoutUnit)
     this.notes.push(...notes)
@@ -323,12 +323,17 @@ class Reader {
 
   #noteOthers(): void {
     const found = Object.keys(this.#source)
-    for (const [keys, note, obstacle] of LEFT) {
+    for (const [keys, note, obstacle] of LEFT_OUT) {
       if (!keys.split(' ').some(key => found.includes(key))) continue
       this.notes.push(note)
       if (obstacle !== undefined) this.obstacles.push(obstacle)
     }
-    const known = new Set([...READ, ...KEYS.own, ...LEFT.flatMap(([keys]) => keys.split(' ')), 'x-mcp-proxy'])
+    const known = new Set([
+      ...READ_KEYS,
+      ...KEYS.own,
+      ...LEFT_OUT.flatMap(([keys]) => keys.split(' ')),
+      'x-mcp-proxy',
+    ])
     const others = found.filter(key => !known.has(key) && !/^(?:\/\/|_|#|x-|\$)/.test(key))
     if (others.length > 0) this.notes.push(`left out: ${others.slice(0, 10).map(shown).join(', ')}`)
   }
