@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
+import { SESSION_LOST } from '../../src/model/failure.js'
 import type { DownlinkListener } from '../../src/model/links.js'
 import type { ConnectionListener } from '../../src/peers/connection.js'
 import { Connection } from '../../src/peers/connection.js'
@@ -134,6 +135,29 @@ t.test('a server that worked for a minute is fixed at once, however it began', a
   server.link.drop()
   await pass(1)
   t.equal(server.links.length, 2)
+})
+
+t.test('sessions that a server loses follow each other at most once a second, and calls wait', async t => {
+  const { server, connection, client, pass } = create()
+  connection.join(client)
+  await connection.open()
+  connection.served()
+  const lose = () =>
+    server.link.drop(new Fault('disconnected', 'no session', { data: { reason: SESSION_LOST } }))
+  await pass(400)
+  lose()
+  const waiting = [opened(connection), opened(connection)]
+  await pass(599)
+  t.equal(server.links.length, 1, 'not within a second of the last session')
+  await pass(1)
+  t.same(await Promise.all(waiting), ['open', 'open'])
+  t.equal(server.links.length, 2)
+  t.equal(server.greetings[1]?.lastLoss, 'no session')
+  connection.served()
+  await pass(1000)
+  lose()
+  await pass(1)
+  t.equal(server.links.length, 3, 'at once after that')
 })
 
 t.test('a timer that fires a moment early does not stop a server from coming back', async t => {

@@ -99,6 +99,21 @@ t.test('requests and answers arrive unchanged, with any status', async t => {
 
 const MIB = 1024 * 1024
 
+t.test('a request may have a connection of its own, although others are kept', async t => {
+  const used = new WeakSet<object>()
+  const { url } = await remote(t, ({ socket }, response) => {
+    const isKept = used.has(socket)
+    used.add(socket)
+    if (isKept) socket.destroy()
+    else response.end('first')
+  })
+  const { send } = client(t)
+  await Promise.all([1, 2, 3].map(async () => read(await send(url))))
+  const fault = (await send(url).catch((thrown: unknown) => thrown)) as Fault
+  t.equal(fault.code, 'disconnected')
+  for (let n = 0; n < 3; n++) t.equal(await read(await send(url, { onNewConnection: true })), 'first')
+})
+
 t.test('a stream is told piece by piece, and one that is held back holds its sender back', async t => {
   let sender: ServerResponse | undefined
   const { url } = await remote(t, (_request, response) => {
