@@ -61,6 +61,8 @@ export interface Spoken {
 
 /** An endpoint, as the shutdown and memory pressure need it. */
 export interface Endpoint {
+  /** The address of Streamable HTTP for clients. Undefined for other endpoints. */
+  readonly url?: string | undefined
   readonly isLeaving?: boolean
   /** For an HTTP port: its MCP endpoint for local programs. */
   readonly localUrl?: string

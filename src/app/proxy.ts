@@ -42,6 +42,7 @@ import {
   type Tracing,
 } from './observability.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
+import { serverUrls, viewsIn } from './server-addresses.js'
 import { type ServerRegistry, serverRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
 
@@ -105,7 +106,7 @@ class RunningProxy implements Proxy {
     this.#isAlone = isAlone
     this.#startedMs = clock.nowMs()
     this.#masks.add(config)
-    this.views = new Views(config)
+    this.views = new Views(viewsIn(config))
     this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
     this.#servers = serverRegistry(config, log)
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
@@ -144,9 +145,9 @@ class RunningProxy implements Proxy {
       ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
       seals: sealedSessionsOf(config, { dir: state, log }),
-      ...{ status: () => this.status(), connect: this.#connect.context, views: this.views },
-      ...{ onRefused: this.audit.onRefused, refused: this.#router.meter?.refused },
-      onGrant: this.audit.onGrant,
+      ...{ status: this.status, connect: this.#connect.context, views: this.views },
+      ...{ onRefused: this.audit.onRefused, onGrant: this.audit.onGrant },
+      refused: this.#router.meter?.refused,
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
     }
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#router.admission.refusal))
@@ -196,21 +197,18 @@ class RunningProxy implements Proxy {
   }
 
   startOnly(): Promise<Spoken | undefined> {
-    return startOnly(this.#router, () => this.status())
+    return startOnly(this.#router, this.status)
   }
 
-  status(): ProxyStatus {
-    return proxyStatus(this.#statusContext())
-  }
+  status = (): ProxyStatus => proxyStatus(this.#statusContext())
 
   #statusContext(): StatusContext {
     return {
       ...{ router: this.#router, admission: this.#router.admission, children: this.children },
       ...{ configOf: this.#servers.configOf, logins: this.#logins },
       ...{ bounds: this.bounds, clock: this.#clock, startedMs: this.#startedMs },
-      configStatus: this.#options.configStatus,
-      cluster: () => this.#cluster?.status(),
-      config: () => this.#config,
+      ...{ configStatus: this.#options.configStatus, cluster: () => this.#cluster?.status() },
+      ...{ config: () => this.#config, serverUrl: serverUrls(this.views, () => this.#endpoints) },
       refused: () => this.#endpoints.reduce((sum, endpoint) => sum + (endpoint.refused?.() ?? 0), 0),
     }
   }
@@ -223,7 +221,7 @@ class RunningProxy implements Proxy {
     const { lines, configProblems, reread } = this.#options
     return {
       ...this.#statusContext(),
-      status: () => this.status(),
+      status: this.status,
       config: () => this.#config,
       disabled: () => this.#switches.off,
       problems: () => configProblems?.() ?? [],
@@ -260,7 +258,7 @@ class RunningProxy implements Proxy {
     for (const endpoint of this.#endpoints) endpoint.reload?.()
     this.#connect.usersChanged()
     this.bounds.set(next.limits)
-    this.views.reload(next)
+    this.views.reload(viewsIn(next))
     this.#toolExposure.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next

@@ -86,6 +86,11 @@ export class Catalog {
     return this.#views.all
   }
 
+  /** Returns a server's URI as a client knows it. */
+  exposedUri(client: Client, server: ServerOptions, uri: string): string {
+    return this.viewFor(client)?.server === undefined ? this.viewOf(server).exposeUri(uri) : uri
+  }
+
   viewOf(server: ServerOptions): ServerView {
     return this.#views.of(server)
   }
@@ -225,6 +230,8 @@ export class Catalog {
 
   instructions(viewer: Viewer): string | undefined {
     if (this.#options.isAlone) return this.own(viewer)?.instructions
+    const [only] = this.viewFor(viewer.client)?.server === undefined ? [] : this.visibleTo(viewer).keys()
+    if (only !== undefined) return this.facts(only, viewer.client)?.instructions
     return joinInstructions(
       [...this.visibleTo(viewer).keys()].map(
         server => [server.options.alias, this.facts(server, viewer.client)] as const,

@@ -89,15 +89,13 @@ export class Owners {
    * with a Fault that names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
-    return (
-      this.#alone(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
-    )
+    return this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
   }
 
   /** Returns the owner of a template in a completion request. Rejects like `uri`. */
   template(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     return (
-      this.#alone(viewer, exposed) ??
+      this.#only(viewer, exposed) ??
       this.#prefixed(viewer, exposed) ??
       this.#unprefixedTemplate(viewer, exposed)
     )
@@ -129,6 +127,13 @@ export class Owners {
 
   #alone(viewer: Viewer, own: string): Owned | undefined {
     const [server] = this.#isAlone ? this.#servers(viewer) : []
+    return server && { server, own }
+  }
+
+  /** Returns the only server of a client, whose URIs need no prefix. */
+  #only(viewer: Viewer, own: string): Owned | undefined {
+    if (this.#catalog.viewFor(viewer.client)?.server === undefined) return this.#alone(viewer, own)
+    const [server] = this.#servers(viewer)
     return server && { server, own }
   }
 
@@ -166,8 +171,12 @@ export class Owners {
   }
 
   #couldName(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Server[] {
+    const isOwn = this.#catalog.viewFor(viewer.client)?.server !== undefined
     return [...this.#catalog.offering(viewer, list)]
-      .filter(([{ options }, { exposure }]) => !exposure.prefix || exposed.startsWith(`${options.alias}__`))
+      .filter(
+        ([{ options }, { exposure }]) =>
+          isOwn || !exposure.prefix || exposed.startsWith(`${options.alias}__`),
+      )
       .map(([server]) => server)
   }
 

@@ -206,6 +206,8 @@ export interface ListenConfig extends ListenSettings {
   readonly trustedProxies?: readonly string[] | undefined
   /** The path below which everything is served, such as `/tools`. */
   readonly path?: string | undefined
+  /** False if servers have no addresses of their own. */
+  readonly servers?: boolean | undefined
   /** Path of a unix domain socket or named pipe. */
   readonly socket: string | undefined
   /** Set if the file has `listen`. A daemon that clients start listens only then. */

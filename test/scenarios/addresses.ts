@@ -146,3 +146,61 @@ t.test('below listen.path are all endpoints and pages, and nothing elsewhere', a
   const none = await fetch(`${base}/nope`)
   t.match(await none.json(), { error: 'Not found: the MCP endpoint is /a/tools/mcp' })
 })
+
+t.test('each server has an address of its own, with its own names', async t => {
+  const servers = { gh: { ...tiny(), tools: { deny: ['fail'] } }, 'a b/c': tiny() }
+  const views = { default: { tools: { deny: ['gh__echo'] } }, ...VIEWS }
+  const proxy = startProxy(t, servers, { more: { views, listen: { port: 0 } } })
+  const { localUrl } = await proxy.listen()
+  const base = new URL(localUrl).origin
+  const gh = await join(`${base}/servers/gh/mcp`)
+  const all = ['echo', 'strict', 'fail', 'refuse', 'picture', 'facts']
+  t.same(
+    namesIn((await gh.request('tools/list')).last.message),
+    all.filter(name => name !== 'fail' && name !== 'echo'),
+    'without the tools that the server and the view deny',
+  )
+  t.ok((await gh.call(1, 'facts')).last.message.result)
+  for (const hidden of ['echo', 'fail', 'gh__facts', 'a-b-c__facts'])
+    t.equal((await gh.call(2, hidden)).last.message.error?.code, -32602, hidden)
+  t.same((await gh.request('resources/list')).last.message.result.resources[0].uri, 'memo://one')
+  // The server has no such methods: the answer shows that it was asked.
+  const asked = [
+    await gh.request('resources/read', { uri: 'memo://one' }),
+    await gh.request('prompts/get', { name: 'greet' }),
+  ]
+  for (const { last } of asked) t.equal(last.message.error?.code, -32601)
+  t.match((await gh.request('prompts/list')).last.message.result, { prompts: [{ name: 'greet' }] })
+  const thief = new RawClient(localUrl)
+  thief.session = gh.session
+  t.equal((await thief.request('tools/list')).status, 404, 'a session belongs to its address')
+  for (const path of ['/servers/a%20b%2Fc/mcp', '/servers/a%20b%2fc/mcp/']) {
+    const other = await join(base + path)
+    t.same(namesIn((await other.request('tools/list')).last.message), all, path)
+  }
+  const client = new SdkClient({ name: 'sdk', version: '1' })
+  await client.connect(new SSEClientTransport(new URL(`${base}/servers/a%20b%2Fc/sse`)))
+  t.same(namesIn({ result: await client.listTools() }), all)
+  await client.close()
+  const begin = { id: 0, method: 'initialize', params: hello('2025-11-25') }
+  const url = `${base.replace('http', 'ws')}/servers/a%20b%2Fc/ws`
+  const [, listed] = await overWebSocket(url, begin, { id: 1, method: 'tools/list' })
+  t.same(namesIn(listed as object), all)
+  for (const path of [
+    '/servers/nope/mcp',
+    '/servers/%zz/mcp',
+    '/servers//mcp',
+    '/servers/gh/mcp/web',
+    '/mcp/server:gh',
+  ])
+    t.equal((await fetch(base + path, { method: 'POST' })).status, 404, path)
+  const status = proxy.status().servers.map(server => server.url)
+  t.same(status, [`${base}/servers/gh/mcp`, `${base}/servers/a%20b%2Fc/mcp`])
+})
+
+t.test('without listen.servers there are no such addresses', async t => {
+  const { base, proxy } = await start(t, { listen: { port: 0, servers: false } })
+  const answer = await fetch(`${base}/servers/gh/mcp`, { method: 'POST' })
+  t.match([answer.status, await answer.json()], [404, { error: /listen\.servers is off/ }])
+  t.notOk(proxy.status().servers[0]?.url)
+})

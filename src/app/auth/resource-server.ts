@@ -7,13 +7,14 @@ import type { RefusedCredentials } from '../../auth/refused-credentials.js'
 import type { AccessRefusal } from '../../auth/resource-server/challenge.js'
 import { AccessGate } from '../../auth/resource-server/gate.js'
 import { ProtectedResource } from '../../auth/resource-server/protected-resource.js'
-import { View } from '../../catalog/views/view.js'
+import { EVERYTHING, View } from '../../catalog/views/view.js'
 import type { AuthConfig, ProxyConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { type Caller, LOCAL } from '../../kernel/caller.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
+import { serverOfView, serverViewName } from '../../kernel/server-view.js'
 import { comesTwice } from '../../transport/http/request.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { createDocuments } from './documents.js'
@@ -172,8 +173,9 @@ const everyScope = ({ servers, views }: ProxyConfig, auth: AuthConfig): readonly
 }
 
 /** Returns the views that clients can request, including the default one. */
-const viewsOf = ({ views }: ProxyConfig): readonly string[] => [
+const viewsOf = ({ views, servers, listen }: ProxyConfig): readonly string[] => [
   ...new Set(['default', ...views.map(({ name }) => name)]),
+  ...(listen.servers !== false ? servers.map(({ name }) => serverViewName(name)) : []),
 ]
 
 /** Returns the base scope and the scopes that views and their servers require. */
@@ -183,7 +185,8 @@ const scopesOf = (
   name = 'default',
 ): readonly string[] => {
   const rules = views.find(view => view.name === name)
-  const view = rules && new View(rules)
+  const only = serverOfView(name)
+  const view = only === undefined ? rules && new View(rules) : new View(EVERYTHING, only)
   const shown = servers.filter(server => view?.hasServer(server) !== false)
   return [...new Set([baseScope, ...(rules?.scopes ?? []), ...shown.flatMap(({ access }) => access.see)])]
 }

@@ -12,6 +12,8 @@ import type { PageSessions } from '../../control/api/page-sessions.js'
 import { API_BASE, answerPort } from '../../control/api/port.js'
 import type { Caller } from '../../kernel/caller.js'
 import { DEGRADED, type Pressure } from '../../kernel/limit-counters.js'
+import { shortName } from '../../kernel/secrets/mask.js'
+import { serverOfView } from '../../kernel/server-view.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
@@ -48,7 +50,7 @@ const UNREADY: Pressure = 4
 
 /** Serves the health and status pages next to the MCP endpoints. */
 export const createPages = (context: PagesContext): NodeHandler => {
-  const { resourceServer, connect, bounds, status, metrics, views, basePath } = context
+  const { resourceServer, connect, bounds, status, metrics } = context
   const app = express()
   app.disable('x-powered-by')
   // Unexpected errors are shown without a stack.
@@ -81,10 +83,9 @@ export const createPages = (context: PagesContext): NodeHandler => {
     else await sendMetrics(await metrics(), request, response)
   })
   app.use((request, response) => {
-    const view = parseEndpointPath(request.path)?.view
-    const isKnowable = view !== undefined && isLocal(request, resourceServer()) && views.names.length > 0
-    const error = isKnowable ? unknownView(view, views.names) : `the MCP endpoint is ${basePath}/mcp`
-    response.status(404).json({ error: `Not found: ${error}` })
+    response
+      .status(404)
+      .json({ error: `Not found: ${absenceAt(request.path, isLocal(request, resourceServer()), context)}` })
   })
   const signIns = loginPages(context)
   const logins = new PageLogins(context)
@@ -106,6 +107,23 @@ export const createPages = (context: PagesContext): NodeHandler => {
     if (context.isStarting() && !isHealth(request)) sendJson(response, 503, STARTING, { 'retry-after': '1' })
     else serve(request, response)
   }
+}
+
+/** Explains that nothing is at a path, with details for programs of this machine. */
+const absenceAt = (path: string, isHere: boolean, { views, status, basePath }: PagesContext): string => {
+  const { view } = parseEndpointPath(path) ?? {}
+  const server = view === undefined ? undefined : serverOfView(view)
+  if (server !== undefined) return absence(server, isHere ? status() : undefined)
+  const isKnowable = view !== undefined && isHere && views.names.length > 0
+  return isKnowable ? unknownView(view, views.names) : `the MCP endpoint is ${basePath}/mcp`
+}
+
+/** Explains a missing server, with details for programs of this machine. */
+const absence = (server: string, status: ProxyStatus | undefined): string => {
+  const name = shortName(server, 64)
+  if (status?.config?.disabled?.includes(server) === true) return `the server ${name} is disabled`
+  const isThere = status?.servers.some(one => one.name === server) === true
+  return isThere ? `listen.servers is off, or ${name} waits for variables` : `there is no server ${name}`
 }
 
 const apiOf = ({ api, pageSessions: sessions, publicUrl, basePath }: PagesContext) => ({

@@ -4,6 +4,7 @@ import type { Server } from '../../peers/server.js'
 import { digestOf, type Item, type Listed, type Merged, type MergePart } from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem } from '../names/rewrite.js'
+import type { ServerView } from './server-view.js'
 
 /** A longer list exceeds every client's limit, even after filtering. */
 const EXACT_MAX = 500
@@ -56,13 +57,14 @@ export class MergedList {
 interface Source {
   readonly server: Server
   /** The exposed form of the server (`ServerView`). */
-  readonly view: { readonly id: number; readonly exposure: { readonly prefix: boolean } }
+  readonly view: Pick<ServerView, 'id' | 'unprefixed'> & { readonly exposure: { readonly prefix: boolean } }
   readonly listed: Listed | undefined
 }
 
 /** The properties of a `View` that lists need. */
 interface ViewFilter {
   readonly id: number
+  readonly server: string | undefined
   readonly hasAllTools: boolean
   filter(list: ListName, merged: Merged): Merged
 }
@@ -100,13 +102,25 @@ export const partsOf = (
       return { index, alias: options.alias, items: listed?.items ?? [] }
     })
     const merged = mergeParts(list, parts, log, isReserved)
-    return view === undefined ? merged : view.filter(list, merged)
+    if (view === undefined) return merged
+    const kept = view.filter(list, merged)
+    return view.server === undefined ? kept : unprefixed(list, kept, sources)
   },
   most: () =>
     view?.hasAllTools === false
       ? undefined
       : sources.reduce((sum, { listed }) => sum + (listed?.most ?? 0), 0),
 })
+
+/** Returns a list under the servers' own names. */
+const unprefixed = (list: ListName, { parts }: Merged, sources: readonly Source[]): Merged => {
+  const own = parts.map(part => {
+    const source = sources.find(({ server }) => server.index === part.index)
+    return { ...part, items: part.items.map(item => source?.view.unprefixed(list, item) ?? item) }
+  })
+  const byExposed = new Map(own.flatMap(({ items }) => items.map(item => [item.exposed, item] as const)))
+  return { parts: own, byExposed, pages: new Map() }
+}
 
 /**
  * Merges parts. A name that is taken, reserved, or begins with another server's alias gets its own prefix.

@@ -7,10 +7,10 @@ import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
 import { createToolFilter, describedBy, type Exposure, type ToolFilter } from '../exposure.js'
-import { digestOf, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
+import { digestOf, type Item, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
-import { exposedUri } from '../names/uris.js'
+import { type AliasFinder, exposedUri, schemeAliases, splitUri } from '../names/uris.js'
 import { repairItem } from '../repair/items.js'
 import type { View } from '../views/view.js'
 import { Interned } from './interned.js'
@@ -35,6 +35,7 @@ export class ServerView {
   readonly tools: ToolFilter
   readonly #log: Logger
   readonly #meter: Meter | undefined
+  readonly #findAlias: AliasFinder
   /** Items with a note already in the log. */
   readonly #noted: Set<string>
   /** Tools with a hidden `outputSchema`, and the time it was hidden, in ms since 1970. */
@@ -50,6 +51,7 @@ export class ServerView {
     this.server = server
     this.exposure = showing
     this.tools = createToolFilter(showing.tools)
+    this.#findAlias = schemeAliases(showing.uris === 'prefix' ? [server.options.alias] : [])
     this.#log = log
     this.#meter = meter
   }
@@ -60,6 +62,19 @@ export class ServerView {
   exposeName(list: 'tools' | 'prompts', own: string): string {
     const name = list === 'tools' ? this.tools.renamed(own) : own
     return this.exposure.prefix ? exposedName(this.server.options.alias, name) : name
+  }
+
+  /** Returns an exposed item as the server itself shows it, except for tools that are renamed. */
+  unprefixed(list: ListName, item: Item): Item {
+    if (item.isOurs === true) return item
+    const own = list === 'tools' ? this.tools.renamed(item.own) : item.own
+    const isNamed = list === 'tools' || list === 'prompts'
+    const uri: UriMap = exposed => splitUri(exposed, this.#findAlias)?.uri ?? exposed
+    return {
+      ...item,
+      exposed: own,
+      text: rewriteItem(list, item.text, { name: isNamed ? own : undefined, uri }),
+    }
   }
 
   isIn(view: View): boolean {

@@ -40,6 +40,8 @@ export class View {
   /** Unique in this process; changes with the rules. */
   readonly id: number
   readonly rules: ViewRules
+  /** The only server, which is shown under its own names; undefined for a configured view. */
+  readonly server: string | undefined
   readonly #isNamed: (server: string) => boolean
   readonly #isAllowed: (tool: string) => boolean
   readonly #isDenied: (tool: string) => boolean
@@ -50,10 +52,11 @@ export class View {
     return kept.length === items.length ? items : kept
   })
 
-  constructor(rules: ViewRules) {
+  constructor(rules: ViewRules, server?: string) {
     views += 1
     this.id = views
     this.rules = rules
+    this.server = server
     const { allow, deny } = rules.tools
     this.#isNamed = matcherOf(rules.servers ?? [])
     this.#isAllowed = allow === undefined ? () => true : matcherOf(allow)
@@ -76,6 +79,7 @@ export class View {
 
   hasServer({ name, tags }: Tagged): boolean {
     const { servers, tags: wanted } = this.rules
+    if (this.server !== undefined && this.server !== name) return false
     if (servers === undefined && wanted === undefined) return true
     return this.#isNamed(name) || tags.some(tag => wanted?.includes(tag) === true)
   }
@@ -112,4 +116,10 @@ export class View {
       return found !== undefined && canonicalJson(found) === value
     })
   }
+}
+
+/** The rules of a view that shows everything. */
+export const EVERYTHING: ViewRules = {
+  ...{ name: '', servers: undefined, tags: undefined, annotations: {}, scopes: [] },
+  ...{ resources: true, prompts: true, tools: { allow: undefined, deny: [] } },
 }

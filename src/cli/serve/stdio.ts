@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { ProxyOptions } from '../../app/proxy.js'
 import type { ProxyEnvironment } from '../../control/environment/environment.js'
+import { serverViewName } from '../../kernel/server-view.js'
 import { configFile, readUsable } from '../shared/configuration.js'
 import { printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, logLevelOption, textOption } from '../shared/verb.js'
@@ -30,7 +31,8 @@ export const stdio = defineVerb({
     const source = { file, loaded, isLevelFixed: args.logLevel !== undefined }
     const { view, workspace } = args
     const names = ['default', ...config.views.map(({ name }) => name)]
-    if (view !== undefined && !names.includes(view))
+    const isServer = config.servers.some(({ name }) => serverViewName(name) === view)
+    if (view !== undefined && !isServer && !names.includes(view))
       throw new CliError(EXIT.usage, `there is no view ${view}; there are: ${[...new Set(names)].join(', ')}`)
     const level = args.logLevel ?? config.logLevel
     const programEnv = config.daemon.shellEnv ? shellEnvironment() : undefined

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFile } from '../../kernel/machine/package-file.js'
+import { serverOfView, serverViewName } from '../../kernel/server-view.js'
 import { CLIENTS, type ClientProgram } from '../../setup/clients/clients.js'
 import type { InstallPlace, PlannedInstall } from '../../setup/install/install.js'
 import type { Terms } from '../../setup/install/journal.js'
@@ -48,6 +49,7 @@ const flags = {
   },
   url: textOption('For --via http: the address; overrides the configuration'),
   view: textOption('The view that the client gets; else it keeps the one that it has'),
+  server: textOption('Only this server, under its own names'),
   'take-over': {
     type: 'boolean',
     describe: 'Import the servers of the client and remove them from its file',
@@ -78,6 +80,7 @@ export const install = defineVerb({
   ],
   async run(args) {
     const context = await contextOf(args)
+    checkServer(args, context)
     if (args.print === true) return await printEntries(args, context)
     const planned = await planWork(args, context)
     show(args, planned.work, planned.takeOver)
@@ -94,6 +97,16 @@ export const install = defineVerb({
     return EXIT.ok
   },
 })
+
+/** Throws a CliError for an unknown server, or if the arguments contradict each other. */
+const checkServer = ({ server, view, takeOver }: Args, { ownFile }: Context): void => {
+  if (server === undefined) return
+  if (view !== undefined || takeOver === true)
+    throw new CliError(EXIT.usage, `--server excludes ${view === undefined ? '--take-over' : '--view'}`)
+  if (ownFile.servers.has(server)) return
+  const names = [...ownFile.servers.keys()].join(', ')
+  throw new CliError(EXIT.usage, `there is no server ${server}; there are: ${names || 'none'}`)
+}
 
 const isImport = ({ takeOver }: Work): boolean => (takeOver?.imported.length ?? 0) > 0
 
@@ -155,7 +168,7 @@ const contextOf = async (args: Args): Promise<Context> => {
 const termsOf = (args: Args, { ownFile }: Context): Terms => ({
   via: args.via,
   url: args.url ?? ownFile.urls[0] ?? '',
-  view: args.view,
+  view: args.server === undefined ? args.view : serverViewName(args.server),
   project: args.scope === 'project' ? process.cwd() : undefined,
 })
 
@@ -228,7 +241,7 @@ const viewsBefore = async ({
   return ({ client, scope }) => {
     const old = installs.find(each => scope === 'user' && each.client === client.id && each.scope === scope)
     const view = old?.install.view
-    return view !== undefined && views.has(view) ? view : undefined
+    return view !== undefined && (views.has(view) || serverOfView(view) !== undefined) ? view : undefined
   }
 }
 

@@ -191,7 +191,13 @@ export const shownStatus = (found: ProxyStatus): string => {
   const first = isStopped ? `${found.name} ${found.version}, not running: clients start it` : head.join(', ')
   const top = [first, ...configLines(found), ...authLines(found)].join('\n')
   const calls = inFlightTable(found)
-  const lines = [remarkLines(found), exposedLines(found), principalLines(found), limitLines(found)]
+  const lines = [
+    addressLines(found),
+    remarkLines(found),
+    exposedLines(found),
+    principalLines(found),
+    limitLines(found),
+  ]
   return [top, table, calls, ...lines.map(each => each.join('\n'))].filter(Boolean).join('\n\n')
 }
 
@@ -256,6 +262,10 @@ const authLines = ({ auth }: Partial<ProxyStatus>): readonly string[] => {
   ]
   return [`auth: ${sources.join(', ') || 'no tokens'}; ${count(refused, 'refused credential')}`]
 }
+
+/** Shows the address of each server alone; absent in older versions. */
+const addressLines = ({ servers }: ProxyStatus): readonly string[] =>
+  servers.flatMap(({ name, url }: Partial<ServerStatus>) => (url === undefined ? [] : [`${name}: ${url}`]))
 
 /** Shows warnings about servers, including working ones; absent in older versions. */
 const remarkLines = ({ servers }: ProxyStatus): readonly string[] =>

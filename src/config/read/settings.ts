@@ -163,6 +163,7 @@ const readPort = (
   ...readPlain('listen', { items: found, values, report }),
   ...(values?.trustedProxies !== undefined && { trustedProxies: values.trustedProxies }),
   ...(values?.path !== undefined && { path: values.path }),
+  ...(values?.servers !== undefined && { servers: values.servers }),
 })
 
 const readSocket = (item: TreeItem, context: ReadContext): string | undefined => {

@@ -82,6 +82,11 @@ const listen = z.object(
       default: true,
       reload: 'restart',
     }),
+    servers: flag().optional().meta({
+      description:
+        'Serve each server alone, under its own names, at `/servers/NAME/mcp`, `/servers/NAME/sse` and `/servers/NAME/ws`; see docs/views.md#one-server.',
+      default: true,
+    }),
     socket: text(socketFix)
       .optional()
       .describe(

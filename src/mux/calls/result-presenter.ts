@@ -113,7 +113,7 @@ export class ResultPresenter {
     }
     const shown = rewriteUris(call.method, repaired, uri => {
       if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
-      return view.exposeUri(uri)
+      return catalog.exposedUri(call.client, connection.server, uri)
     })
     return { kind: 'result', result: shown, isError: seen.isError }
   }
@@ -174,7 +174,7 @@ export class ResultPresenter {
     const named = stringOf(at(error, 'data', 'uri'))
     const written = call.params && stringOf(memberOf(call.params, 'uri'))
     if (named === undefined || named === written) return error
-    const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(named)
+    const exposed = this.#context.catalog.exposedUri(call.client, connection.server, named)
     return withAt(error, ['data', 'uri'], textOf(named === record.ownName ? written : exposed))
   }
 }

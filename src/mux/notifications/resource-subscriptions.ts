@@ -192,7 +192,7 @@ export class ResourceSubscriptions {
       for (const each of upstream.subscribers)
         this.#tell(connection, each, { params, uri: each.exposed + below })
     } else if (onlyClient?.serverRequests === 'pushed') {
-      const exposed = this.#context.catalog.viewOf(connection.server).exposeUri(uri)
+      const exposed = this.#context.catalog.exposedUri(onlyClient, connection.server, uri)
       this.#tell(connection, { subscriber: onlyClient, client: onlyClient }, { params, uri: exposed })
     }
   }

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { OWN_PACKAGE } from '../../kernel/machine/own-package.js'
+import { serverOfView } from '../../kernel/server-view.js'
 import type { ClientProgram } from '../clients/clients.js'
 import type { ClientMachine } from '../clients/machine.js'
 import type { Json } from '../edit/change.js'
@@ -42,7 +43,7 @@ export const entryFor = (
   { via, url, view, project }: Terms,
   { node, connect, config, version, env = {} }: Programs,
 ): Readonly<Record<string, Json>> | undefined => {
-  if (via === 'http') return client.http?.(view === undefined ? url : `${url.replace(/\/$/, '')}/${view}`)
+  if (via === 'http') return client.http?.(view === undefined ? url : addressOf(url, view))
   const own = [
     ...['--client', client.id],
     ...(client.passesWorkspace === true ? ['--workspace', '${workspaceFolder}'] : []),
@@ -51,6 +52,15 @@ export const entryFor = (
   if (project === undefined)
     return client.stdio({ command: node, args: [connect, '--config', config, ...own], env })
   return client.stdio(launchOnPath(version, own))
+}
+
+/** Returns the address of a view, or of a server, next to the main one. */
+const addressOf = (url: string, view: string): string => {
+  const whole = url.replace(/\/$/, '')
+  const server = serverOfView(view)
+  return server === undefined
+    ? `${whole}/${view}`
+    : `${whole.replace(/\/mcp$/, '')}/servers/${encodeURIComponent(server)}/mcp`
 }
 
 /** Starts this program on each team member's machine. */

@@ -32,6 +32,8 @@ import { remarkOnList, remarksOn, type ServerRemark } from './server-remarks.js'
 export interface ServerStatus {
   readonly name: string
   readonly alias: string
+  /** Its own address for clients. Undefined without HTTP, or with `listen.servers` off. */
+  readonly url?: string | undefined
   /** The state of its best connection. */
   readonly state: ServerState['at'] | LoginReason | 'waiting'
   /** Time in this state. */
@@ -73,6 +75,8 @@ export interface ServerStatus {
 }
 
 export interface StatusContext {
+  /** Returns the address at which a server is served alone; undefined without one. */
+  readonly serverUrl?: (server: string) => string | undefined
   readonly router: Router
   readonly admission: Admission
   readonly children: Children
@@ -101,6 +105,11 @@ const ORDER: readonly ServerState['at'][] = [
 
 const rankOf = ({ state }: Connection): number => ORDER.indexOf(state.at)
 
+const ownUrl = (name: string, { serverUrl }: StatusContext): Pick<ServerStatus, 'url'> => {
+  const url = serverUrl?.(name)
+  return url === undefined ? {} : { url }
+}
+
 const serverStatus = (server: Server, config: ServerConfig, context: StatusContext): ServerStatus => {
   const nowMs = context.clock.nowMs()
   const connections = [...context.router.pool.connectionsOf(server)].sort(
@@ -115,6 +124,7 @@ const serverStatus = (server: Server, config: ServerConfig, context: StatusConte
   return {
     name: server.name,
     alias: server.options.alias,
+    ...ownUrl(server.name, context),
     ...stateOf(best ?? rest, nowMs, trouble && loginReasonOf(trouble)),
     transport: config.transport.kind,
     revision: facts?.revision,

@@ -51,6 +51,7 @@ const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
     ],
     ['Transport', server.transport],
     ['Revision', server.revision ?? '–'],
+    ...(server.url === undefined ? [] : [['Address', server.url] as const]),
     ['Processes', server.pids.length === 0 ? '–' : `${server.pids.join(', ')} · ${bytes(server.rssBytes)}`],
     ['Lists', hasTools ? <a href={hrefOf('tools', '', server.name)}>{lists}</a> : lists],
     ['Left out', leftOutText(server) || undefined],

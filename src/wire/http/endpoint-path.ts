@@ -1,4 +1,9 @@
-/** The paths of the endpoints, the main one first. Each view adds its own, such as `/mcp/web`. */
+import { serverOfView, serverViewName } from '../../kernel/server-view.js'
+
+/**
+ * The paths of the endpoints, the main one first. Each view adds its own, such as `/mcp/web`, and each server
+ * such as `/servers/github/mcp`.
+ */
 export const ENDPOINT_PATHS = ['/mcp', '/sse', '/messages', '/ws'] as const
 
 export type EndpointName = (typeof ENDPOINT_PATHS)[number]
@@ -10,17 +15,32 @@ export interface EndpointPath {
   readonly view: string | undefined
 }
 
-const FORM = /^(\/(?:mcp|sse|messages|ws))(?:\/([^/]+))?\/?$/
+const FORM = /^(?:\/servers\/([^/]+))?(\/(?:mcp|sse|messages|ws))(?:\/([^/:]+))?\/?$/
+
+const decoded = (segment: string): string | undefined => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
 
 /** Parses the path of an endpoint, in which a slash at the end has no meaning; undefined for other paths. */
 export const parseEndpointPath = (path: string): EndpointPath | undefined => {
-  const [, endpoint, view] = FORM.exec(path) ?? []
-  return endpoint === undefined ? undefined : { endpoint: endpoint as EndpointName, view }
+  const [, segment, endpoint, view] = FORM.exec(path) ?? []
+  if (endpoint === undefined) return undefined
+  if (segment === undefined) return { endpoint: endpoint as EndpointName, view }
+  const server = decoded(segment)
+  if (server === undefined || view !== undefined) return undefined
+  return { endpoint: endpoint as EndpointName, view: serverViewName(server) }
 }
 
 /** Returns the path of an endpoint, without a slash at the end. */
-export const endpointPath = (endpoint: EndpointName, view: string | undefined): string =>
-  view === undefined ? endpoint : `${endpoint}/${view}`
+export const endpointPath = (endpoint: EndpointName, view: string | undefined): string => {
+  const server = view === undefined ? undefined : serverOfView(view)
+  if (server !== undefined) return `/servers/${encodeURIComponent(server)}${endpoint}`
+  return view === undefined ? endpoint : `${endpoint}/${view}`
+}
 
 /**
  * Returns a reference from one path to another that stays valid if a reverse proxy serves both below a path
