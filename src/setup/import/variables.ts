@@ -54,8 +54,31 @@ export interface TextEvents {
 /** Forms in files of unknown clients. `$${` is our own escape there. */
 const USUAL: readonly VariableForm[] = ['name', 'default', 'env', 'input', 'editor', 'file', 'secrets', 'run']
 
-const PLACE =
-  /\$\$\{(?:(?!\$\{)[^}])*\}?|\$\{\{\s*secrets\.(?<secret>\w+)\s*\}\}|\$\{(?<inner>(?:(?!\$\{)[^}])*)\}|\{(?<brace>(?:env|file):[^}]*)\}|\$env:(?<env>\w+)|\$(?<dollar>[A-Za-z_]\w*)|%(?<percent>[A-Za-z_]\w*)%|\$\((?<run>[^)]*)\)/g
+const has = ({ forms = USUAL }: TextPlace, form: VariableForm): boolean => forms.includes(form)
+
+/** Our own escape, which only files of unknown clients may have. */
+const ESCAPE = String.raw`(?<escape>\$\$\{(?:\w*\})?)`
+const SECRET = String.raw`\$\{\{\s*secrets\.(?<secret>\w+)\s*\}\}`
+const BRACED = String.raw`\$\{(?<inner>(?:(?!\$\{)[^}])*)\}`
+const IN_BRACES = String.raw`\{(?<brace>(?:env|file):[^}]*)\}`
+const POWERSHELL = String.raw`\$env:(?<env>\w+)`
+const DOLLARS = String.raw`\$(?<dollar>[A-Za-z_]\w*)|\$\((?<run>[^)]*)\)`
+const PERCENT = String.raw`%(?<percent>[A-Za-z_]\w*)%`
+
+/** Returns the pattern of the places that a client may replace. */
+const placesIn = (place: TextPlace): RegExp => {
+  const { forms, hasShellVariables = false } = place
+  const parts = [
+    ...(forms === undefined ? [ESCAPE] : []),
+    ...(has(place, 'secrets') ? [SECRET] : []),
+    BRACED,
+    ...(has(place, 'braces') ? [IN_BRACES] : []),
+    ...(forms === undefined ? [POWERSHELL] : []),
+    ...(has(place, 'dollar') || hasShellVariables ? [DOLLARS] : []),
+    ...(hasShellVariables ? [PERCENT] : []),
+  ]
+  return new RegExp(parts.join('|'), 'g')
+}
 
 const NAMED = /^(?<env>env:)?(?<name>[A-Za-z_]\w*)(?<fallback>:-(?:(?!\$\{)[\s\S])*)?$/
 /** A default with a variable in it, which our file does not have. */
@@ -85,18 +108,10 @@ export const translated = (text: string, place: TextPlace, events: TextEvents): 
   const pieces: Piece[] = []
   let from = 0
   if (has(place, 'default') && NESTED.test(text)) events.runs('${…:-${')
-  for (const match of text.matchAll(PLACE)) {
+  for (const match of text.matchAll(placesIn(place))) {
     const [all] = match
-    // Clients do not know this escape: the second sign begins a variable.
-    const isEscape = all.startsWith('$${')
-    if (isEscape && place.forms !== undefined) {
-      pieces.push({ text: text.slice(from, match.index + 1) })
-      const rest = translatedPiece(all.slice(1), innerOf(all.slice(1)), place, events)
-      pieces.push(rest)
-    } else {
-      pieces.push({ text: text.slice(from, match.index) })
-      pieces.push(isEscape ? { text: all.slice(1) } : translatedPiece(all, match.groups ?? {}, place, events))
-    }
+    pieces.push({ text: text.slice(from, match.index) })
+    pieces.push(translatedPiece(all, match.groups ?? {}, place, events))
     from = match.index + all.length
   }
   return written([...pieces, { text: text.slice(from) }])
@@ -104,29 +119,17 @@ export const translated = (text: string, place: TextPlace, events: TextEvents): 
 
 type Groups = Readonly<Record<string, string | undefined>>
 
-const innerOf = (text: string): Groups => ({ inner: /^\$\{([^}]*)\}$/.exec(text)?.[1] })
-
-const has = ({ forms = USUAL }: TextPlace, form: VariableForm): boolean => forms.includes(form)
-
 const translatedPiece = (all: string, groups: Groups, place: TextPlace, events: TextEvents): Piece => {
-  const { inner, brace, run } = groups
+  const { escape, inner, brace, run, secret, env, dollar, percent } = groups
+  if (escape !== undefined) return { text: escape.slice(1) }
   if (inner !== undefined) return braced(all, inner, place, events)
-  if (brace !== undefined && has(place, 'braces')) return inBraces(brace, place, events)
-  if (run !== undefined && has(place, 'run') && has(place, 'dollar')) events.runs('$(')
-  const name = bareName(groups, place)
+  if (brace !== undefined) return inBraces(brace, place, events)
+  if (run !== undefined && has(place, 'run')) events.runs('$(')
+  const name = secret ?? env ?? dollar ?? percent
   if (name === undefined) return { text: all }
   // Clients keep an unset variable, which is most likely other text.
-  const isOtherText = all.startsWith(`$${name}`) && !/^[A-Z_][A-Z\d_]*$/.test(name)
+  const isOtherText = dollar !== undefined && !/^[A-Z_][A-Z\d_]*$/.test(dollar)
   return reference(name, isOtherText ? `:-${all}` : '', place)
-}
-
-/** Returns the name of a variable without `${…}`, where the client has this syntax. */
-const bareName = ({ secret, env, dollar, percent }: Groups, place: TextPlace): string | undefined => {
-  const { hasShellVariables = false, forms } = place
-  if (secret !== undefined) return has(place, 'secrets') ? secret : undefined
-  if (env !== undefined) return forms === undefined ? env : undefined
-  if (dollar !== undefined) return hasShellVariables || has(place, 'dollar') ? dollar : undefined
-  return hasShellVariables ? percent : undefined
 }
 
 /** Reads `${…}`. */
