@@ -123,9 +123,10 @@ t.test('no secret of a configuration reaches a client, a log or a status, for an
         restart: { first: '100ms', failures: 2 },
       },
       telling: {
-        url: `http://ann:p%40ss@127.0.0.1:${port}/mcp?key=queryval9`,
+        url: `http://127.0.0.1:${port}/mcp?key=queryval9`,
         headers: { Authorization: 'Basic Zm9vOmJhcg==', 'X-Other': 'x-header-44' },
       },
+      named: { url: `http://ann:p%40ss@127.0.0.1:${port}/mcp` },
     },
     { limits: { logLines: 1000 } },
   )

@@ -50,7 +50,7 @@ export const urlTransport = (
     if (login.hasBoth === true)
       throw new CliError(
         EXIT.usage,
-        'the URL has a user and password: leave out --header Authorization, or them',
+        'the URL has a user and password: remove them, or --header Authorization',
       )
     return { kind: address.kind, ...login, proxy: proxyRulesOf(process.env) }
   }

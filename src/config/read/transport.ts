@@ -8,8 +8,8 @@ import type { ReadContext, ServerEntry } from './entry.js'
 import { readServerEnvFile, type ServerEnvFile } from './env-file.js'
 import { readNetwork } from './network.js'
 import { isShellScript } from './shell-script.js'
-import { withUrlLogin } from './url-login.js'
-import { expanded, expandedPath, expandedWhole, withoutWorkspace } from './variables.js'
+import { expandedAddress, withUrlLogin } from './url-login.js'
+import { expanded, expandedPath, withoutWorkspace } from './variables.js'
 
 /** The transport of a server, resolved and as written. */
 export interface Reach {
@@ -172,7 +172,7 @@ const readUrl = (
   }
   const troubles = (): number => report.errors + (context.lacks?.length ?? 0)
   const before = troubles()
-  const url = expandedWhole(String(item.node.value), item, context)
+  const url = expandedAddress(item, context)
   const address = troubles() === before ? readTransportAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {

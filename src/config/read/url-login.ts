@@ -1,5 +1,26 @@
-import { bareRecord } from '../file/tree.js'
+import { bareRecord, type TreeItem } from '../file/tree.js'
 import type { UrlTransport } from '../types.js'
+import type { ReadContext } from './entry.js'
+import { expanded, expandedWhole } from './variables.js'
+
+const VARIABLE = '\\$\\{[^}]*\\}'
+const WITH_LOGIN = new RegExp(`^([a-z][a-z0-9+.-]*://)((?:${VARIABLE}|[^/?#])*)@(.*)$`, 'is')
+const PARTS = new RegExp(`^((?:${VARIABLE}|[^:])*)(:?)(.*)$`, 's')
+
+/**
+ * Expands an address. A user or password from a variable may hold any characters; escaped ones stay as they
+ * are.
+ */
+export const expandedAddress = (item: TreeItem, context: ReadContext): string => {
+  const written = String(item.node.value)
+  const [, scheme, login = '', rest = ''] = WITH_LOGIN.exec(written) ?? []
+  if (scheme === undefined || !login.includes('${')) return expandedWhole(written, item, context)
+  const [, user = '', colon = '', password = ''] = PARTS.exec(login) ?? []
+  const [name, secret] = [user, password].map(part => escaped(expanded(part, item, context)))
+  return `${scheme}${name}${colon}${secret}@${expandedWhole(rest, item, context)}`
+}
+
+const escaped = (text: string): string => text.replace(/[@/?#:\\[\]\s]/g, encodeURIComponent)
 
 interface UrlLogin {
   /** The address without user and password. */

@@ -24,6 +24,8 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
   const { isAlone } = record.owner.server.shares
   const isPushed = link.serverRequests === 'pushed'
   const { followsTasks, isPassed, takesAnyType } = isAlone ? passingOf(record, link) : UNPASSED
+  const { passing } = record.owner.server.options
+  const hasName = isPassed === true && !isPushed
   const isTask = isPushed && isPassed !== true && needsTask(record, link, context)
   return {
     method,
@@ -34,7 +36,7 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     taskTtlMs: isTask ? taskTtlMs(record) : undefined,
     isPassed,
     takesAnyType,
-    headers: headersFor(record, isPassed === true && !isPushed),
+    headers: passing === undefined && !hasName ? undefined : headersFor(record, hasName),
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }

@@ -10,7 +10,7 @@ import { createAuthority } from '../../support/certificates.js'
 
 const read = (entry: object, { folder = '/etc', env = {}, more = {} } = {}) => {
   const text = JSON.stringify({ mcpServers: { a: entry }, ...more })
-  const loaded = parseConfig(text, join(folder, 'mcp.json'), env as Environment)
+  const loaded = parseConfig(text, join(folder, 'mcp.json'), env)
   const transport = loaded.config?.servers[0]?.transport as UrlTransport | undefined
   return { loaded, transport, problems: loaded.problems.map(formatProblem).join('\n') }
 }
@@ -93,6 +93,16 @@ t.test('a user and password in an address become a header, without another login
   t.equal(transport?.url, 'http://h/mcp?a=1')
   const login = Buffer.from('usér:pa ss').toString('base64')
   t.match(transport, { headers: { Authorization: `Basic ${login}` }, hasUrlLogin: true })
+  const env = { USER: 'a:b', PASSWORD: 'p@ss/w?#', DONE: 'pa%20ss' }
+  for (const [url, login] of [
+    ['http://${USER}:${PASSWORD}@h/mcp', 'a:b:p@ss/w?#'],
+    ['http://u:${DONE}@h/mcp', 'u:pa ss'],
+    ['http://u:${NONE:-x/y}@h/mcp', 'u:x/y'],
+  ] as const) {
+    const { transport } = read({ url }, { env })
+    t.equal(transport?.url, 'http://h/mcp')
+    t.match(transport?.headers, { Authorization: `Basic ${Buffer.from(login).toString('base64')}` })
+  }
   const url = 'http://u:p@h/mcp'
   for (const [more, expected] of [
     [

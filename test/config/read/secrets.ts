@@ -155,7 +155,10 @@ t.test('servers are shown as they are written, without any value of a variable',
       },
       { kind: 'stdio', command: 'x', args: ['plain'], env: {}, unsetEnv: [], cwd: resolve('/etc/proxy') },
       { kind: 'socket', path: 'unix:${S}/x.sock' },
-      { kind: 'auto', url: 'http://***@h/${S}/x?***', headers: { X: '***' } },
+      {
+        ...{ kind: 'auto', url: 'http://***@h/${S}/x?***', hasUrlLogin: true },
+        headers: { X: '***', Authorization: '***' },
+      },
     ],
   )
 })
