@@ -1,5 +1,6 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
+import { first } from '../kernel/json/text.js'
 import { memoize } from '../kernel/memoize.js'
 import { shortName } from '../kernel/secrets/mask.js'
 import type { Access } from '../model/access.js'
@@ -8,6 +9,7 @@ import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
 import type { Item } from './listed.js'
+import { appToolsIn } from './lists/app-tools.js'
 import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './lists/sign-in-tool.js'
 import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
@@ -16,6 +18,8 @@ import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './name
 export interface Owned {
   readonly server: Server
   readonly own: string
+  /** The exposed name, where the client may have used another one. */
+  readonly exposed?: string | undefined
   /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined
 }
@@ -32,6 +36,8 @@ const SEEN_MAX = 10_000
 const SEEN_CHARS = 2048
 /** Maximum number of removed servers that are remembered for error messages. */
 const REMOVED_MAX = 100
+/** Maximum number of tools that an error names. */
+const CANDIDATES_MAX = 20
 /** Minimum time between readings of a list that unknown names cause. */
 const REREAD_MS = 1000
 
@@ -142,7 +148,20 @@ export class Owners {
   }
 
   #known(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    return this.#alone(viewer, exposed) ?? this.#catalog.find(viewer, list, exposed)
+    const found = this.#alone(viewer, exposed) ?? this.#catalog.find(viewer, list, exposed)
+    return found ?? (list === 'tools' ? this.#bare(viewer, exposed) : undefined)
+  }
+
+  /**
+   * Apps know only the own names of tools (ext-apps, SEP-1865). Throws a Fault if several servers have the
+   * tool.
+   */
+  #bare(viewer: Viewer, own: string): Owned | undefined {
+    const found = appToolsIn(this.#catalog.merged(viewer, 'tools')).byOwn.get(own) ?? []
+    if (found.length < 2) return found[0]
+    const names = first(CANDIDATES_MAX, found).map(({ exposed }) => exposed)
+    const words = `Several servers have the tool ${shortName(own, 128)}; name one of: ${names.join(', ')}`
+    throw new Fault('invalid-params', words, { data: { tool: shortName(own, 128) } })
   }
 
   async #named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Promise<Owned> {

@@ -33,6 +33,8 @@ interface ExtensionRow {
 
 const PREFIX = 'io.modelcontextprotocol/'
 
+/** The interfaces of tools, which hosts show as apps (ext-apps, SEP-1865). */
+export const UI = `${PREFIX}ui`
 /** The tasks of 2026-07-28 (SEP-2663). */
 export const TASKS_EXTENSION = `${PREFIX}tasks`
 
@@ -49,7 +51,7 @@ const mergeSkills = (settings: readonly JsonText[]): JsonText => {
 const ROWS: ReadonlyMap<string, ExtensionRow> = new Map<string, ExtensionRow>([
   [`${PREFIX}oauth-client-credentials`, { kind: 'hop' }],
   [`${PREFIX}enterprise-managed-authorization`, { kind: 'hop' }],
-  [`${PREFIX}ui`, { kind: 'carried' }],
+  [UI, { kind: 'carried' }],
   [`${PREFIX}skills`, { kind: 'carried', merge: mergeSkills }],
   [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', isAnnounced: false }],
 ])

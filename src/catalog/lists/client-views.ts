@@ -18,6 +18,7 @@ import type { Listed } from '../listed.js'
 import type { ServerViews } from '../server-views.js'
 import type { Choice, ToolExposure } from '../views/tool-exposure.js'
 import type { View } from '../views/view.js'
+import { differsForApps, listForApps, showsApps } from './app-tools.js'
 import type { ConnectionLists } from './connection-lists.js'
 import { Interned } from './interned.js'
 import type { ListState } from './list-state.js'
@@ -29,6 +30,8 @@ import { applyToolChoice, isPlainChoice, type ShownList } from './shown-tools.js
 import { hasSignInTool, signInTool } from './sign-in-tool.js'
 
 export interface ListOptions {
+  /** True if the only server is exposed unchanged. */
+  readonly isAlone: boolean
   readonly pageSize: number
   /** Maximum time that a list request waits for servers that are still starting. */
   readonly listWaitMs: number
@@ -163,7 +166,8 @@ export class ClientViews {
     const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
-    let isSplit = false
+    const isOfTools = list === 'tools' && !this.#context.options().isAlone
+    let isSplit = isOfTools && differsForApps(this.mergedList(viewer, list).merged)
     for (const server of this.servers(viewer).keys()) {
       isSplit ||= server.shares.isSplit
       const facts = this.facts(server, client)
@@ -266,7 +270,12 @@ export class ClientViews {
   /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
     const choice = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
-    if (choice === undefined || isPlainChoice(choice)) return this.mergedList(viewer, list)
+    if (choice === undefined || isPlainChoice(choice)) {
+      const merged = this.mergedList(viewer, list)
+      return list === 'tools' && !this.#context.options().isAlone
+        ? listForApps(merged, showsApps(viewer.client))
+        : merged
+    }
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)

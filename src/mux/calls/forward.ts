@@ -108,6 +108,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   #route(record: CallRecord, owned: Owned): void {
+    if (owned.exposed !== undefined) record.exposed = owned.exposed
     record.routedTo(owned)
     afterChain(record, runChain(record, record.chains.routed), () => this.#start(record as RoutedRecord))
   }

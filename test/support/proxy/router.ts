@@ -146,7 +146,7 @@ export const createMux = (
     clock,
     isIsolated,
     isAlone,
-  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone: boolean },
+  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone?: boolean },
 ): Router =>
   testRouter({
     servers: aliases.map(alias => ({
@@ -154,7 +154,7 @@ export const createMux = (
       sharing: isIsolated ? 'session' : 'principal',
     })),
     exposureOf: () => ({ ...SHOWN, uris: 'preserve' }),
-    isAlone,
+    isAlone: isAlone ?? false,
     dial,
     clock,
   })
