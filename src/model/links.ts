@@ -9,6 +9,9 @@ import type { Progress } from './progress.js'
 import type { Revision } from './revision.js'
 import type { ServerRequestMode } from './server-request-mode.js'
 
+/** The request that stays open for notifications (2026-07-28, basic/patterns/subscriptions). */
+export const LISTEN = 'subscriptions/listen'
+
 /** The reason for a cancellation, as the canceller wrote it; passed on as `reason`. */
 export type CancelReason = string | undefined
 

@@ -1,5 +1,5 @@
 import { at, type JsonText, kindOf, memberOf, membersOf, some, stringOf } from '../kernel/json/text.js'
-import type { Call, ServerRequestMode, Welcome } from '../model/links.js'
+import { type Call, LISTEN, type ServerRequestMode, type Welcome } from '../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../model/listing.js'
 
 /** The parameter of a request that names its subject. */
@@ -42,9 +42,6 @@ type Target =
   | { readonly way: 'subscribe' | 'unsubscribe' | 'listen' | 'log-level' }
 
 export type Route = Target & Conditions
-
-/** The request that stays open for notifications (2026-07-28, basic/patterns/subscriptions). */
-export const LISTEN = 'subscriptions/listen'
 
 /** All routed methods. Clients may read lists regardless of the capabilities. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([

@@ -2,19 +2,19 @@ import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { ListLink } from '../../kernel/linked-list.js'
-import type {
-  CallSink,
-  CancelReason,
-  Downlink,
-  DownstreamCall,
-  OnLate,
-  ServerRequest,
+import {
+  type CallSink,
+  type CancelReason,
+  type Downlink,
+  type DownstreamCall,
+  LISTEN,
+  type OnLate,
+  type ServerRequest,
 } from '../../model/links.js'
 import { failed, type Outcome } from '../../model/outcome.js'
 import type { Progress } from '../../model/progress.js'
 import type { Connection } from '../../peers/connection.js'
 import { ParkedCall } from '../input-required/parked/parked-call.js'
-import { LISTEN } from '../routes.js'
 import type { CallRecord, ClientSide, RoutedRecord } from './call-record.js'
 import type { DepartedCall } from './departed-calls.js'
 import { mayTryAgain } from './earlier-try.js'

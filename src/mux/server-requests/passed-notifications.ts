@@ -2,11 +2,10 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter } from '../../kernel/meter.js'
-import { type Client, type DownstreamCall, viewerOf } from '../../model/links.js'
+import { type Client, type DownstreamCall, LISTEN, viewerOf } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerPool } from '../../peers/server-pool.js'
 import type { CallTable } from '../calls/call-table.js'
-import { LISTEN } from '../routes.js'
 import { originOf } from './origin.js'
 
 /** Maximum number of notifications of a client that wait until its server is connected. */

@@ -167,7 +167,7 @@ export class HttpGate {
       })
     }
     try {
-      if (this.#isBelowBase(request)) this.#dispatch(request, response)
+      if (this.#options.base === undefined || this.#isBelowBase(request)) this.#dispatch(request, response)
       else this.#deny(request, response, OUTSIDE)
     } catch (error) {
       this.#failed(response, error)

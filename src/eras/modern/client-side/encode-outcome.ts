@@ -13,7 +13,7 @@ import {
 } from '../../../kernel/json/text.js'
 import { memoize } from '../../../kernel/memoize.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
-import type { Welcome } from '../../../model/links.js'
+import { LISTEN, type Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
 import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
@@ -39,9 +39,6 @@ export interface Response {
   readonly frame: OutgoingMessage
   readonly status: number
 }
-
-/** The request that stays open for notifications (basic/patterns/subscriptions). */
-export const LISTEN = 'subscriptions/listen'
 
 const OK = 200
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import { EMPTY, type JsonText, objectText, rawText } from '../../../kernel/json/text.js'
-import type { Call, DownstreamCall } from '../../../model/links.js'
+import { type Call, type DownstreamCall, LISTEN } from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import { Progress } from '../../../model/progress.js'
@@ -14,13 +14,7 @@ import { withClientNames } from '../../shared/passed-notification.js'
 import { LISTEN_NOTIFICATIONS } from '../methods.js'
 import { projectModernMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
-import {
-  encodeOutcome,
-  LISTEN,
-  type RequestFacts,
-  type Response,
-  withSubscriptionId,
-} from './encode-outcome.js'
+import { encodeOutcome, type RequestFacts, type Response, withSubscriptionId } from './encode-outcome.js'
 
 /** The request that an inbound call represents. */
 export interface InboundRequest extends RequestFacts {

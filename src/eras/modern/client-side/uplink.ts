@@ -5,7 +5,7 @@ import { type JsonText, memberOf, textMember, textOf } from '../../../kernel/jso
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { shortName } from '../../../kernel/secrets/mask.js'
 import { UNCACHED } from '../../../model/cache-hints.js'
-import type { Arrival } from '../../../model/links.js'
+import { type Arrival, LISTEN } from '../../../model/links.js'
 import { type ListenerOptions, REVOKED } from '../../../rpc/host.js'
 import { overloadResponse } from '../../../rpc/http/errors.js'
 import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
@@ -16,7 +16,7 @@ import { REQUESTS, RETIRED_REQUESTS } from '../methods.js'
 import { checkHeaders } from '../mirror-headers.js'
 import { headersOfTool } from '../param-headers.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
-import { encodeEntryError, LISTEN, writeDiscover } from './encode-outcome.js'
+import { encodeEntryError, writeDiscover } from './encode-outcome.js'
 import { ModernInboundCall, type Replies } from './inbound-call.js'
 
 export type RequestMessage = Extract<Message, { kind: 'request' }>

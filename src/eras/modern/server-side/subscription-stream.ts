@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
 import { at, EMPTY, type JsonText, memberOf, textOf } from '../../../kernel/json/text.js'
 import type { Logger } from '../../../kernel/logger.js'
-import type { CallSink, DownlinkListener } from '../../../model/links.js'
+import { type CallSink, type DownlinkListener, LISTEN } from '../../../model/links.js'
 import { failed, type Outcome, type Settle, succeeded } from '../../../model/outcome.js'
 import type { ServerCapabilities } from '../../../model/peer.js'
 import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
@@ -31,7 +31,6 @@ const REOPEN = { firstMs: 1000, maxMs: 60_000 }
 /** A stream that lived this long resets the backoff. */
 const STEADY_MS = 60_000
 
-const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const UPDATED = 'notifications/resources/updated'
 

@@ -26,11 +26,9 @@ const start = (form: 'json' | 'json-first' | 'stream') => {
   return { responder, open, lines, asker, answer: new HttpAnswer(asker, form, context) }
 }
 
-t.test('an answer where nothing else was to be said is JSON', async t => {
+t.test('an answer without notifications is JSON', async t => {
   for (const form of ['json', 'json-first'] as const) {
     const { responder, answer } = start(form)
-    answer.send(NOTICE)
-    t.equal(responder.answers, 0, 'what nobody asked for is dropped')
     answer.end(ANSWER, { status: 200 })
     t.same(
       [responder.status, responder.headers, responder.body],
@@ -38,6 +36,20 @@ t.test('an answer where nothing else was to be said is JSON', async t => {
       form,
     )
   }
+})
+
+t.test('a client that accepts JSON alone gets no notifications', async t => {
+  const { responder, answer } = start('json')
+  answer.send(NOTICE)
+  t.equal(responder.answers, 0)
+  answer.end(ANSWER, { status: 200 })
+  t.match(responder.headers, { 'content-type': 'application/json' })
+})
+
+t.test('an answer becomes a stream if the server of a bridge sends a notification', async t => {
+  const { responder, answer } = start('json-first')
+  answer.send(NOTICE)
+  t.match(responder.headers, { 'content-type': 'text/event-stream' })
 })
 
 t.test('a stream has the answer as its last event, and no event has an id', async t => {
