@@ -1,3 +1,4 @@
+import type { Fault } from '../../kernel/faults.js'
 import { listOfMethod } from '../../model/listing.js'
 
 /** Requests that only read; `tools/call` may do anything, and the others change the session. */
@@ -16,3 +17,7 @@ const READS: ReadonlySet<string> = new Set([
  * (RFC 9110 §9.2.2).
  */
 export const isSafe = (method: string): boolean => listOfMethod(method) !== undefined || READS.has(method)
+
+/** Returns whether a request is sent again after a Fault: its kept connection may have closed as it went out. */
+export const isWorthRepeating = (fault: Fault, method: string): boolean =>
+  fault.code === 'disconnected' && isSafe(method)

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/text.js'
-import type { Downlink, Request, Requester } from '../../model/links.js'
+import type { Request, Requester } from '../../model/links.js'
 import { bare } from '../input-required/input-retries.js'
 import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
@@ -26,7 +26,8 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
   const { followsTasks, isPassed, takesAnyType } = isAlone ? passingOf(record, link) : UNPASSED
   const { passing } = record.owner.server.options
   const hasName = isPassed === true && !isPushed
-  const isTask = isPushed && isPassed !== true && needsTask(record, link, context)
+  const mayBeTask = isPushed && isPassed !== true && link.facts.capabilities.tasks
+  const isTask = mayBeTask && needsTask(record, context)
   return {
     method,
     params: renamed(record, isPushed),
@@ -74,8 +75,8 @@ const taskTtlMs = ({ connection }: RoutedRecord): number =>
   Math.min(connection.server.timeouts.totalMs, TASK_TTL_MS)
 
 /** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
-const needsTask = (record: RoutedRecord, link: Downlink, { catalog }: RequestContext): boolean => {
-  if (record.method !== 'tools/call' || !link.facts.capabilities.tasks) return false
+const needsTask = (record: RoutedRecord, { catalog }: RequestContext): boolean => {
+  if (record.method !== 'tools/call') return false
   const tool = catalog.find(record, 'tools', record.exposed)
   return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
 }

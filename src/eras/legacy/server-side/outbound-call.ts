@@ -11,7 +11,7 @@ import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { withMeta } from '../../../wire/jsonrpc.js'
 import { hasBecomeModern } from '../../shared/probe-verdict.js'
-import { isSafe } from '../../shared/safe-methods.js'
+import { isWorthRepeating } from '../../shared/safe-methods.js'
 import { EMPTY_RESULTS } from '../methods.js'
 import { projectLegacyRequest } from '../project/messages.js'
 import { withoutModernMeta } from '../project/meta.js'
@@ -67,7 +67,7 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
 
   ended(outcome: Outcome): void {
     if (this.#isOver) return
-    if (this.#mayRepeat(outcome)) {
+    if (outcome.kind === 'fault' && this.#mayRepeat(outcome.fault)) {
       this.isRepeat = true
       this.#send()
       return
@@ -94,15 +94,9 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
     void conversation.notify('notifications/cancelled', textOf({ requestId: this.id, reason }))
   }
 
-  /** A kept connection may close while a request is sent (RFC 9110 §9.2.2). */
-  #mayRepeat(outcome: Outcome): boolean {
-    return (
-      outcome.kind === 'fault' &&
-      outcome.fault.code === 'disconnected' &&
-      !this.isRepeat &&
-      this.#context.conversation.hasManyConnections &&
-      isSafe(this.#request.method)
-    )
+  #mayRepeat(fault: Fault): boolean {
+    const { hasManyConnections } = this.#context.conversation
+    return hasManyConnections && !this.isRepeat && isWorthRepeating(fault, this.#request.method)
   }
 
   /** Converts a server's outcome to the neutral model, readable by any client. */

@@ -33,7 +33,7 @@ import { errorCode, repairError } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { withProgressToken } from '../../../rpc/progress-token.js'
 import { META, MODERN_CODES, MODERN_REVISION } from '../../shared/protocol.js'
-import { isSafe } from '../../shared/safe-methods.js'
+import { isSafe, isWorthRepeating } from '../../shared/safe-methods.js'
 import { requestParams } from '../envelope.js'
 import { methodMayNeedInput } from '../methods.js'
 import { projectModernRequest } from '../project/messages.js'
@@ -109,7 +109,7 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
     if (this.#isOver) return
     const decoded = (): Outcome => this.#decoded(outcome)
     if (this.#recheck(outcome, decoded)) return
-    if (this.#mayRepeat(outcome)) {
+    if (outcome.kind === 'fault' && this.#mayRepeat(outcome.fault)) {
       this.isRepeat = true
       this.start()
     } else if (codeOf(outcome) === MODERN_CODES.headerMismatch) this.#retryWithNewSchema(outcome)
@@ -151,9 +151,9 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
    * Over HTTP an interruption ends only this request, which cannot be resumed
    * (basic/transports/streamable-http).
    */
-  #mayRepeat(outcome: Outcome): boolean {
-    if (outcome.kind !== 'fault' || this.isRepeat || this.#context.schemas === undefined) return false
-    return outcome.fault.code === 'disconnected' && isSafe(this.#request.method)
+  #mayRepeat(fault: Fault): boolean {
+    const isHttp = this.#context.schemas !== undefined
+    return isHttp && !this.isRepeat && isWorthRepeating(fault, this.#request.method)
   }
 
   /** Converts a server's outcome to the neutral model, readable by any client. */
