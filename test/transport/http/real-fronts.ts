@@ -1,0 +1,173 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { proxyRulesFor } from '../../../src/kernel/machine/forward-proxy.js'
+import { fetchReply } from '../../../src/rpc/http/fetch-reply.js'
+import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
+import { createAuthority } from '../../support/certificates.js'
+import { until } from '../../support/processes.js'
+
+/** Returns a reason to skip a test, if this program of Debian is not installed. */
+const without = (program: string): string | false => {
+  try {
+    execFileSync('/bin/sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`])
+    return false
+  } catch {
+    return `${program} is not installed`
+  }
+}
+
+async function portOf(t: Test, server: Server): Promise<number> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createTcpServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true))
+    socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
+  })
+
+/** Starts a program with a configuration file, and waits for its port. */
+const start = async (
+  t: Test,
+  program: string,
+  args: readonly string[],
+  config: (folder: string) => string,
+) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-front-'))
+  // Squid reads it as another user.
+  chmodSync(folder, 0o755)
+  const file = join(folder, 'front.conf')
+  writeFileSync(file, config(folder))
+  const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
+  const child: ChildProcess = spawn(program, [...args, file], { env, stdio: 'ignore' })
+  t.teardown(async () => {
+    const ended = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+const get = async (t: Test, url: string, options: HttpClientOptions, headers = {}) => {
+  const http = createHttpClient(options)
+  t.teardown(() => http.close())
+  return await fetchReply(http, { method: 'GET', url, headers }, new AbortController().signal)
+}
+
+const login = 'ann:secret'
+
+t.test(
+  'tinyproxy passes http requests on whole, and https through a tunnel',
+  {
+    skip: without('tinyproxy'),
+  },
+  async t => {
+    const port = await freePort()
+    const lines = [`Port ${port}`, 'Listen 127.0.0.1', 'Timeout 60', 'MaxClients 20', 'BasicAuth ann secret']
+    await start(t, 'tinyproxy', ['-d', '-c'], () => `${lines.join('\n')}\n`)
+    await until(() => accepts(port), 'tinyproxy')
+    const authority = createAuthority(t)
+    const { cert, key } = authority.issue('inner', 'IP:127.0.0.1')
+    const plain = await portOf(
+      t,
+      createServer((_request, response) => response.end('plain')),
+    )
+    const secret = await portOf(
+      t,
+      createTlsServer({ cert, key }, (_request, response) => response.end('secret')),
+    )
+    const options = { proxy: proxyRulesFor(`http://${login}@127.0.0.1:${port}`), tls: { ca: authority.ca } }
+    for (const url of [`http://127.0.0.1:${plain}/`, `https://127.0.0.1:${secret}/`]) {
+      const reply = await get(t, url, options)
+      t.equal(reply.status, 200, url)
+      reply.discard()
+      const message = /requires a user and password \(HTTP 407\)/
+      await t.rejects(get(t, url, { ...options, proxy: proxyRulesFor(`127.0.0.1:${port}`) }), { message })
+    }
+  },
+)
+
+t.test(
+  'squid resolves names of its network, and its refusals are named',
+  { skip: without('squid') },
+  async t => {
+    const port = await freePort()
+    const plain = await portOf(
+      t,
+      createServer((_request, response) => response.end('plain')),
+    )
+    await start(t, 'squid', ['-N', '-f'], folder => {
+      writeFileSync(join(folder, 'hosts'), '127.0.0.1 mcp.corp.invalid\n')
+      return [
+        `http_port 127.0.0.1:${port}`,
+        `hosts_file ${folder}/hosts`,
+        `pid_filename none`,
+        ...['access_log none', 'cache_log /dev/null', 'cache deny all', 'shutdown_lifetime 0 seconds'],
+        ...['acl CONNECT method CONNECT', 'http_access deny CONNECT', 'http_access allow all', ''],
+      ].join('\n')
+    })
+    await until(() => accepts(port), 'squid')
+    const options = { proxy: proxyRulesFor(`127.0.0.1:${port}`) }
+    const reply = await get(t, `http://mcp.corp.invalid:${plain}/`, options)
+    t.equal(reply.status, 200)
+    reply.discard()
+    const refused = { message: /the proxy http:\/\/127.* does not allow mcp\.corp\.invalid:443 \(HTTP 403\)/ }
+    await t.rejects(get(t, 'https://mcp.corp.invalid/', options), refused)
+    const unknown = { message: /the proxy .* cannot reach http:\/\/other\.corp\.invalid \(HTTP 50\d\)/ }
+    await t.rejects(get(t, 'http://other.corp.invalid/', options), unknown)
+  },
+)
+
+t.test('nginx compresses events, and each arrives when it is sent', { skip: without('nginx') }, async t => {
+  const port = await freePort()
+  let send: ((event: string) => void) | undefined
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    send = event => void response.write(event)
+    response.flushHeaders()
+  })
+  t.teardown(() => server.closeAllConnections())
+  const behind = await portOf(t, server)
+  await start(t, 'nginx', ['-c'], folder => {
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      name => `${name}_temp_path ${folder}/${name};`,
+    )
+    const front = `gzip on; gzip_proxied any; gzip_types *; gzip_min_length 0; proxy_buffering off;`
+    return `daemon off; master_process off; pid ${folder}/pid; error_log /dev/null; events {}
+http { access_log off; ${paths.join(' ')} ${front}
+server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${behind}; proxy_http_version 1.1; } } }
+`
+  })
+  await until(() => accepts(port), 'nginx')
+  const reply = await get(t, `http://127.0.0.1:${port}/`, {}, { 'accept-encoding': 'gzip, deflate, br' })
+  t.equal(reply.headers['content-encoding'], 'gzip')
+  let got = ''
+  reply.read({
+    data: chunk => {
+      got += chunk.toString()
+    },
+    ended: () => undefined,
+    drop: () => undefined,
+  })
+  for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
+    send?.(event)
+    await until(() => got.endsWith(event), event)
+  }
+  reply.abort()
+})
