@@ -10,6 +10,8 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
+  /** True for a tool with an interface, which a host may show as an app (ext-apps, SEP-1865). */
+  readonly hasInterface?: boolean
   /** True for the proxy's own tools, which the server does not know. */
   readonly isOurs?: boolean
 }
@@ -21,10 +23,11 @@ export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string
 export const packItems = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, hasInterface }) => {
     const start = end + 1
     end = start + latin1.length
-    return { server, own, exposed, text: cut(all, start, end), hasOutputSchema }
+    const item = { server, own, exposed, text: cut(all, start, end), hasOutputSchema }
+    return hasInterface === true ? { ...item, hasInterface } : item
   })
 }
 

@@ -4,7 +4,7 @@ import { first } from '../kernel/json/text.js'
 import { memoize } from '../kernel/memoize.js'
 import { shortName } from '../kernel/secrets/mask.js'
 import type { Access } from '../model/access.js'
-import type { Client, Viewer } from '../model/links.js'
+import { type Client, isOnePerson, type Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { Catalog } from './catalog.js'
@@ -20,6 +20,7 @@ export interface Owned {
   readonly own: string
   /** The exposed name, where the client may have used another one. */
   readonly exposed?: string | undefined
+  readonly hasInterface?: boolean | undefined
   /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined
 }
@@ -38,6 +39,8 @@ const SEEN_CHARS = 2048
 const REMOVED_MAX = 100
 /** Maximum number of tools that an error names. */
 const CANDIDATES_MAX = 20
+/** The scheme of interfaces of tools. */
+const INTERFACE = 'ui://'
 /** Minimum time between readings of a list that unknown names cause. */
 const REREAD_MS = 1000
 
@@ -47,6 +50,8 @@ export class Owners {
   readonly #nowMs: () => number
   readonly #isAlone: boolean
   readonly #seen = new Map<string, Server>()
+  /** The servers whose interfaces a session or the client of a channel has opened. */
+  readonly #opened = new WeakMap<Client, WeakSet<Server>>()
   readonly #rereadMs = new WeakMap<Connection, Map<string, number>>()
   /** Removed servers, by alias. */
   readonly #removed = new Map<string, Removed>()
@@ -86,7 +91,9 @@ export class Owners {
    * is none.
    */
   named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
-    return this.#known(viewer, list, exposed) ?? this.#named(viewer, list, exposed)
+    const known = this.#known(viewer, list, exposed)
+    if (known?.hasInterface === true) this.#opens(viewer, known.server)
+    return known ?? this.#named(viewer, list, exposed)
   }
 
   /**
@@ -95,7 +102,16 @@ export class Owners {
    * with a Fault that names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
-    return this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
+    const known = this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed)
+    if (known !== undefined && exposed.startsWith(INTERFACE)) this.#opens(viewer, known.server)
+    return known ?? this.#unprefixed(viewer, exposed)
+  }
+
+  /** Notes that a client shows an interface of a server: its app may call tools by their own names. */
+  #opens({ client }: Viewer, server: Server): void {
+    if (!isOnePerson(client)) return
+    const opened = this.#opened.get(client) ?? new WeakSet<Server>()
+    this.#opened.set(client, opened.add(server))
   }
 
   /** Returns the owner of a template in a completion request. Rejects like `uri`. */
@@ -158,7 +174,9 @@ export class Owners {
    */
   #bare(viewer: Viewer, own: string): Owned | undefined {
     const found = appToolsIn(this.#catalog.merged(viewer, 'tools')).byOwn.get(own) ?? []
-    if (found.length < 2) return found[0]
+    const opened = this.#opened.get(viewer.client)
+    const shown = found.filter(({ server }) => opened?.has(server) === true)
+    if (found.length < 2 || shown.length === 1) return shown[0] ?? found[0]
     const names = first(CANDIDATES_MAX, found).map(({ exposed }) => exposed)
     const words = `Several servers have the tool ${shortName(own, 128)}; name one of: ${names.join(', ')}`
     throw new Fault('invalid-params', words, { data: { tool: shortName(own, 128) } })

@@ -4,7 +4,6 @@ import {
   elementsOf,
   type JsonText,
   kindOf,
-  memberOf,
   some,
   stringOf,
   textOf,
@@ -33,18 +32,6 @@ interface AppTools {
 export const showsApps = ({ capabilities: { declared } }: Pick<Client, 'capabilities'>): boolean =>
   declared?.extensions.has(UI) === true
 
-const hasInterface = ({ text }: Item): boolean => {
-  if (!mayContain(text, '"ui', '"openai')) return false
-  const meta = memberOf(text, '_meta')
-  if (meta === undefined || kindOf(meta) !== 'object') return false
-  const uris = [
-    at(meta, 'ui', 'resourceUri'),
-    memberOf(meta, 'ui/resourceUri'),
-    memberOf(meta, 'openai/outputTemplate'),
-  ]
-  return uris.some(uri => stringOf(uri) !== undefined)
-}
-
 /** Returns whether a tool names a user; a tool that names none is for models and apps. */
 const isFor = ({ text }: Item, user: 'model' | 'app'): boolean => {
   if (!mayContain(text, '"visibility"')) return true
@@ -71,7 +58,7 @@ const readAppTools = ({ byExposed }: Merged): AppTools => {
   const apps = new Set<Server>()
   const onlyApps = new Set<string>()
   for (const item of items) {
-    if (hasInterface(item)) apps.add(item.server)
+    if (item.hasInterface === true) apps.add(item.server)
     if (!isFor(item, 'model')) onlyApps.add(item.exposed)
     if (!isFor(item, 'app')) continue
     const same = byOwn.get(item.own)

@@ -1,6 +1,15 @@
 import type { Caller } from '../../kernel/caller.js'
 import { mayContain } from '../../kernel/json/edit.js'
-import { arrayText, type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
+import {
+  arrayText,
+  at,
+  type JsonText,
+  kindOf,
+  memberOf,
+  stringOf,
+  textMember,
+  withoutMember,
+} from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
@@ -150,7 +159,8 @@ export class ServerView {
     const text = rewriteItem('tools', shown, { name: exposed, uri: this.exposeUri })
     const hasOutputSchema =
       mayContain(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
-    return { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
+    const item = { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
+    return hasInterface(shown) ? { ...item, hasInterface: true } : item
   }
 
   /** Counts a list that could not be read. */
@@ -171,4 +181,12 @@ export class ServerView {
     this.#log.warn({ server: this.server.name, list, item: shown, ...more }, words)
     return true
   }
+}
+
+/** Returns whether a tool has an interface, in any of the three spellings. */
+const hasInterface = (tool: JsonText): boolean => {
+  const meta = mayContain(tool, '"ui', '"openai') ? memberOf(tool, '_meta') : undefined
+  if (meta === undefined || kindOf(meta) !== 'object') return false
+  const flat = [memberOf(meta, 'ui/resourceUri'), memberOf(meta, 'openai/outputTemplate')]
+  return [at(meta, 'ui', 'resourceUri'), ...flat].some(uri => stringOf(uri) !== undefined)
 }

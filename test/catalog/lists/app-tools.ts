@@ -76,5 +76,9 @@ t.test('a tool is called by its own name if only one server has it for apps', as
     message: 'Several servers have the tool save; name one of: alpha__save, beta__save',
     data: { tool: 'save' },
   })
+  client.call('tools/call', { name: 'alpha__show' })
+  client.call('tools/call', { name: 'save' })
+  await world.pass(1)
+  t.match(world.server('alpha').last('tools/call').params, { name: 'save' }, 'the app that is open')
   t.match(await client.get('tools/call', { name: 'think' }), { message: 'Unknown tool: think' })
 })
