@@ -63,7 +63,7 @@ export const mayPass = (id: string, mode: ServerRequestMode): boolean => {
 }
 
 /** Returns whether an extension crosses a proxy with several servers. */
-export const isCarried = (id: string): boolean => ROWS.get(id)?.kind === 'carried'
+const isCarried = (id: string): boolean => ROWS.get(id)?.kind === 'carried'
 
 /**
  * Reads the member `extensions` of capabilities, which every revision may have (SEP-2133). Some peers write
