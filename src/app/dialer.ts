@@ -167,9 +167,14 @@ export class Dialer {
       this.#http ??= create()
       return this.#http
     }
-    const known = this.#ownHttp.get(owner) ?? create({ proxy, tls })
-    this.#ownHttp.set(owner, known)
-    return known
+    const known = this.#ownHttp.get(owner)
+    if (known !== undefined) return known
+    // The last calls of a replaced server keep its client until they end.
+    for (const former of this.#ownHttp.keys())
+      if (this.#configOf(former) === undefined) this.#ownHttp.delete(former)
+    const http = create({ proxy, tls })
+    this.#ownHttp.set(owner, http)
+    return http
   }
 }
 

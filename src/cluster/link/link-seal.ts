@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../kernel/caller.js'
+import type { PassedHeaders } from '../../kernel/header-patterns.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { KeyRing } from '../key-ring.js'
 
@@ -68,6 +69,8 @@ export interface CallerClaims {
   /** Hash of the token; `i` is set if an issuer created it. */
   readonly t?: string
   readonly i?: true
+  /** Headers that servers get. */
+  readonly h?: PassedHeaders
 }
 
 interface Claims extends CallerClaims {
@@ -80,24 +83,29 @@ interface Claims extends CallerClaims {
   readonly l?: number
 }
 
-export const sealContext = ({ principal, scopes, endsMs, workspace, view, proof }: Caller): CallerClaims => ({
-  p: principal,
-  ...(scopes !== undefined && { s: [...scopes] }),
-  ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
-  ...(workspace !== undefined && { w: workspace }),
-  ...(view !== undefined && { v: view }),
-  ...(proof !== undefined && { t: proof.sha256 }),
-  ...(proof?.isFromIssuer === true && { i: true }),
-})
+export const sealContext = (caller: Caller): CallerClaims => {
+  const { principal, scopes, endsMs, workspace, view, proof, headers } = caller
+  return {
+    p: principal,
+    ...(scopes !== undefined && { s: [...scopes] }),
+    ...(endsMs !== Number.POSITIVE_INFINITY && { e: endsMs }),
+    ...(workspace !== undefined && { w: workspace }),
+    ...(view !== undefined && { v: view }),
+    ...(proof !== undefined && { t: proof.sha256 }),
+    ...(proof?.isFromIssuer === true && { i: true }),
+    ...(headers !== undefined && { h: headers }),
+  }
+}
 
 /** Decodes a caller; `edge` is the replica that authenticated it. */
-export const callerOf = ({ p, s, e, w, v, t, i }: CallerClaims, edge: string): Caller => ({
+export const callerOf = ({ p, s, e, w, v, t, i, h }: CallerClaims, edge: string): Caller => ({
   principal: p,
   scopes: s && new Set(s),
   endsMs: e ?? Number.POSITIVE_INFINITY,
   proof: t === undefined ? undefined : { sha256: t, isFromIssuer: i === true },
   workspace: w,
   view: v,
+  ...(h !== undefined && { headers: h }),
   edge,
 })
 

@@ -4,7 +4,10 @@ import { KeyRing } from '../../../src/cluster/key-ring.js'
 import { bodyDigestOf, LinkSeal, TakenNumbers } from '../../../src/cluster/link/link-seal.js'
 
 const ring = new KeyRing([randomBytes(32).toString('base64')])
-const caller = { principal: 'person ada', scopes: new Set(['mcp']), endsMs: 5, workspace: '/w', view: 'web' }
+const caller = {
+  ...{ principal: 'person ada', scopes: new Set(['mcp']), endsMs: 5, workspace: '/w', view: 'web' },
+  headers: { 'x-tenant': 'a' },
+}
 const body = Buffer.from('{}')
 const headers = {
   accept: 'a/b',
