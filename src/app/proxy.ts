@@ -42,7 +42,7 @@ import {
   type Tracing,
 } from './observability.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
-import { serverUrls, viewsIn } from './server-addresses.js'
+import { serverUrls, viewOptionsOf } from './server-addresses.js'
 import { type ServerRegistry, serverRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
 
@@ -106,7 +106,7 @@ class RunningProxy implements Proxy {
     this.#isAlone = isAlone
     this.#startedMs = clock.nowMs()
     this.#masks.add(config)
-    this.views = new Views(viewsIn(config))
+    this.views = new Views(viewOptionsOf(config))
     this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
     this.#servers = serverRegistry(config, log)
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
@@ -258,7 +258,7 @@ class RunningProxy implements Proxy {
     for (const endpoint of this.#endpoints) endpoint.reload?.()
     this.#connect.usersChanged()
     this.bounds.set(next.limits)
-    this.views.reload(viewsIn(next))
+    this.views.reload(viewOptionsOf(next))
     this.#toolExposure.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next

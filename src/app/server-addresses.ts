@@ -4,7 +4,7 @@ import { serverViewName } from '../kernel/server-view.js'
 import { ENDPOINT_PATHS, endpointPath } from '../wire/http/endpoint-path.js'
 
 /** Returns the configured views, and the servers that are also served alone. */
-export const viewsIn = ({ views, clients, servers, listen }: ProxyConfig): ViewsOptions => ({
+export const viewOptionsOf = ({ views, clients, servers, listen }: ProxyConfig): ViewsOptions => ({
   ...{ views, clients },
   // A lone surrogate has no percent-encoding.
   served: listen.servers !== false ? servers.flatMap(({ name }) => (/\p{Cs}/u.test(name) ? [] : [name])) : [],

@@ -23,12 +23,13 @@ import { ui } from './status/ui.js'
 import { why } from './status/why.js'
 import { call } from './tools/call.js'
 import { list } from './tools/list.js'
+import { tools } from './tools/tools.js'
 
 export type Command = Verb | VerbGroup
 
 /** All verbs and verb groups, in the sections and order of the help. */
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable]],
+  ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable, tools]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
   ['Look', [status, why, logs, ui, list, call, doctor, check, cluster, completion]],
 ]

@@ -2,7 +2,7 @@ import { createScanner, type Node } from 'jsonc-parser'
 import { MAX_DEPTH } from '../../config/defaults.js'
 import { createReport } from '../../config/file/problem.js'
 import { readTree, syntaxValueOf } from '../../config/file/syntax.js'
-import { createLocator, repeated } from '../../config/file/tree.js'
+import { createLocator, repeated, rootItem } from '../../config/file/tree.js'
 import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { endOfString, foldJson, LARGE, withoutComments } from './fold.js'
@@ -104,9 +104,23 @@ const splicesIn = (text: string, root: Node, { at, name, value }: FileChange): r
   const [key, wrap] = wrapped([...at, name].slice(depth), value)
   const old = member?.children?.[1]
   if (member === undefined || old === undefined) return added(text, map, key, wrap)
+  const inList = old.type === 'array' && Array.isArray(wrap) ? splicesInList(text, old, wrap) : undefined
+  if (inList !== undefined) return inList
   const style = { ...styleOf(text, map), indent: indentAt(text, member.offset) }
   const start = old.offset
   return [{ start, end: start + old.length, text: rendered(wrap, style) }]
+}
+
+/** Adds one element at the end of a list, or removes one, and keeps comments; undefined for other changes. */
+const splicesInList = (text: string, list: Node, value: readonly Json[]): readonly Splice[] | undefined => {
+  const old = (list.children ?? []).map(node => JSON.stringify(plain(syntaxValueOf(rootItem(node)))))
+  const wanted = value.map(each => JSON.stringify(each))
+  const at = old.findIndex((each, index) => each !== wanted[index])
+  const gone = at < 0 ? undefined : list.children?.[at]
+  if (gone !== undefined && old.toSpliced(at, 1).join() === wanted.join()) return taken(text, list, gone)
+  const [last] = wanted.slice(-1)
+  const isAdded = last !== undefined && old.length > 0 && [...old, last].join() === wanted.join()
+  return isAdded ? inserted(text, list, last, { ...styleOf(text, list), isWide: true }) : undefined
 }
 
 interface Style {
@@ -173,6 +187,10 @@ const signAfter = (text: string, offset: number): { readonly isComma: boolean; r
 const added = (text: string, map: Node, name: string, value: Json): readonly Splice[] => {
   const style = styleOf(text, map)
   const member = `${JSON.stringify(name)}:${style.isWide ? ' ' : ''}${rendered(value, style)}`
+  return inserted(text, map, member, style)
+}
+
+const inserted = (text: string, map: Node, member: string, style: Style): readonly Splice[] => {
   const close = map.offset + map.length - 1
   const last = map.children?.at(-1)
   if (last === undefined) return [intoEmpty(text, map, member, style)]

@@ -1,0 +1,292 @@
+import { couldOwn, prefixOf } from '../../app/server-registry.js'
+import { suggest } from '../../config/schema/suggest.js'
+import type { ServerConfig } from '../../config/types.js'
+import { matcherOf } from '../../kernel/globs.js'
+import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
+import { isObject } from '../../kernel/object.js'
+import type { FileChange, Json } from '../../setup/edit/change.js'
+import type { ImportedEntry } from '../../setup/import/normalise.js'
+import { followedBy } from '../setup/followed.js'
+import { openOwn, ownEntryOf } from '../setup/own-server.js'
+import { readConfiguration } from '../shared/configuration.js'
+import { print, printToStderr } from '../shared/output/output.js'
+import { stdoutLayout, tableText } from '../shared/output/table.js'
+import { askRunning, chooseRunning } from '../shared/running.js'
+import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
+import { inSession } from './session.js'
+
+export const tools = defineVerb({
+  usage: 'tools [what] [names..]',
+  describe: 'List tools, or disable and enable them in the configuration',
+  flags: { config: configOption, json: jsonOption },
+  positionals: {
+    what: { type: 'string', describe: 'A server; or `disable` or `enable`' },
+    names: {
+      type: 'string',
+      array: true,
+      default: [] as string[],
+      describe: 'The tools to disable or enable, by the names that clients see or the server’s own names',
+    },
+  },
+  examples: [
+    ['mcp-proxy tools github', 'The tools of a server, and the disabled ones'],
+    ['mcp-proxy tools disable github__delete_repo', 'Hides a tool; a running proxy follows'],
+    ['mcp-proxy tools enable github__delete_repo', 'Shows it again'],
+  ],
+  async run({ config, json = false, what, names }) {
+    if (what === 'disable' || what === 'enable') return await switched(what, names, { config, json })
+    if (names.length > 0)
+      throw new CliError(EXIT.usage, `unknown action: ${what ?? ''}`, {
+        fix: `mcp-proxy tools disable ${names[0] ?? 'NAME'}`,
+      })
+    return await listed(what, { config, json })
+  },
+})
+
+interface Flags {
+  readonly config: string | undefined
+  readonly json: boolean
+}
+
+/** A tool, by the server's own name. */
+interface Named {
+  readonly server: string
+  readonly own: string
+}
+
+// ── the list ──
+
+const listed = async (server: string | undefined, { config, json }: Flags): Promise<number> => {
+  const { servers } = await readConfiguration(config)
+  if (server !== undefined && !servers.some(({ name }) => name === server)) {
+    const { own } = await openOwn(config)
+    ownEntryOf(own, server, 'tools')
+  }
+  const choose = (all: readonly ServerConfig[]) => all.filter(({ name }) => name === (server ?? name))
+  const options = {
+    verb: 'tools',
+    config,
+    alone: undefined,
+    login: undefined,
+    level: 'error' as const,
+    choose,
+  }
+  return await inSession(options, async ({ client }) => {
+    const shown = (await client.list('tools')).flatMap(text => shownIn(text, servers))
+    const rows = [...shown, ...choose(servers).flatMap(disabledIn)].filter(
+      row => server === undefined || row.server === server,
+    )
+    return {
+      code: EXIT.ok,
+      show: () => {
+        if (json) print(JSON.stringify({ version: 1, tools: rows }))
+        else
+          print(
+            tableText(
+              ['TOOL', 'SERVER', 'STATE'],
+              rows.map(row => [row.name, row.server, row.state]),
+              stdoutLayout(),
+            ),
+          )
+      },
+    }
+  })
+}
+
+interface Row {
+  readonly name: string
+  readonly server: string
+  readonly state: 'enabled' | 'disabled'
+}
+
+const shownIn = (text: JsonText, servers: readonly ServerConfig[]): readonly Row[] => {
+  const name = stringOf(memberOf(text, 'name')) ?? ''
+  const [owner] = couldOwn(servers, name)
+  return [{ name, server: owner?.name ?? '', state: 'enabled' }]
+}
+
+/** Returns the tools that the file disables by name, and the patterns by which it hides others. */
+const disabledIn = (server: ServerConfig): readonly Row[] =>
+  server.tools.deny.map(own => ({
+    name: isPattern(own) ? own : exposedAs(server, own),
+    server: server.name,
+    state: 'disabled',
+  }))
+
+const exposedAs = (server: ServerConfig, own: string): string =>
+  (prefixOf(server) ?? '') + (server.tools.rename[own] ?? own)
+
+const isPattern = (text: string): boolean => /[*?[\]{}()!+@|\\]/.test(text)
+
+// ── disable and enable ──
+
+const switched = async (
+  what: 'disable' | 'enable',
+  names: readonly string[],
+  { config, json }: Flags,
+): Promise<number> => {
+  if (names.length === 0)
+    throw new CliError(EXIT.usage, `which tool? Name one, such as github__search`, { fix: 'mcp-proxy tools' })
+  const { own, files } = await openOwn(config)
+  const { servers } = await readConfiguration(config)
+  const file = own.file.state.path
+  const isEnabling = what === 'enable'
+  const found = await Promise.all(names.map(name => toolNamed(name, { servers, file, isEnabling })))
+  const changes: FileChange[] = []
+  const entries = new Map(own.servers)
+  for (const tool of found) {
+    const entry = entries.get(tool.server) ?? ownEntryOf(own, tool.server, 'tools')
+    const change = what === 'disable' ? disabling(tool, entry) : enabling(tool, entry)
+    if (change === undefined) continue
+    changes.push(change)
+    entries.set(tool.server, changed(entry, change))
+  }
+  const { writeOwnFile } = await import('../../setup/own-file.js')
+  const isWritten = await writeOwnFile(files, own, changes)
+  if (json)
+    print(JSON.stringify({ version: 1, tools: found, disabled: what === 'disable', changed: isWritten }))
+  else
+    for (const { server, own: name } of found)
+      printToStderr(`${name} of ${server} is ${isWritten ? '' : 'already '}${what}d`)
+  return await followedBy(file)
+}
+
+/** Returns the place of an entry's tool rules; `x-mcp-proxy` takes precedence. */
+const rulesOf = (entry: ImportedEntry) => {
+  const inner = entry['x-mcp-proxy']
+  const isInner = isObject(inner) && 'tools' in inner
+  const rules = isInner ? inner['tools'] : entry['tools']
+  const { deny, allow } = isObject(rules) ? rules : {}
+  return {
+    path: isInner ? ['x-mcp-proxy', 'tools'] : ['tools'],
+    deny: textsIn(deny),
+    allow: Array.isArray(allow) ? textsIn(allow) : undefined,
+  }
+}
+
+const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : [])
+
+const withDeny = ({ server }: Named, path: readonly string[], deny: readonly string[]): FileChange => ({
+  at: [server, ...path],
+  name: 'deny',
+  value: deny,
+})
+
+/** Returns undefined for a tool that is disabled already. */
+const disabling = (tool: Named, entry: ImportedEntry): FileChange | undefined => {
+  const { path, deny } = rulesOf(entry)
+  if (matcherOf(deny)(tool.own)) return undefined
+  if (isPattern(tool.own))
+    throw new CliError(EXIT.usage, `${tool.own} is a pattern, not the name of a tool`, {
+      fix: `write it into "tools": { "deny": [ … ] } of ${tool.server}`,
+    })
+  return withDeny(tool, path, [...deny, tool.own])
+}
+
+/** Returns undefined for a tool that is enabled already. */
+const enabling = (tool: Named, entry: ImportedEntry): FileChange | undefined => {
+  const { path, deny, allow } = rulesOf(entry)
+  const others = deny.filter(each => each !== tool.own)
+  const pattern = others.find(each => matcherOf([each])(tool.own))
+  if (pattern !== undefined)
+    throw new CliError(
+      EXIT.negative,
+      `the pattern "${pattern}" in tools.deny of ${tool.server} hides ${tool.own}`,
+      {
+        fix: `replace the pattern in the configuration by the names of the tools to hide`,
+      },
+    )
+  if (allow !== undefined && !matcherOf(allow)(tool.own))
+    throw new CliError(EXIT.negative, `tools.allow of ${tool.server} does not list ${tool.own}`, {
+      fix: `add "${tool.own}" to tools.allow in the configuration`,
+    })
+  return others.length === deny.length ? undefined : withDeny(tool, path, others)
+}
+
+/** Returns an entry as it is after a change, for the next tool of the same server. */
+const changed = (entry: ImportedEntry, { at: [, ...path], value = null }: FileChange): ImportedEntry => {
+  const rules: Json = { ...(isObject(entry['tools']) ? entry['tools'] : {}), deny: value }
+  const inner = entry['x-mcp-proxy']
+  if (path[0] !== 'x-mcp-proxy' || !isObject(inner)) return { ...entry, tools: rules }
+  const own = inner as ImportedEntry
+  const before = isObject(own['tools']) ? (own['tools'] as ImportedEntry) : {}
+  return { ...entry, 'x-mcp-proxy': { ...own, tools: { ...before, deny: value } } }
+}
+
+interface Lookup {
+  readonly servers: readonly ServerConfig[]
+  readonly file: string
+  /** Prefers tools that are disabled by name. */
+  readonly isEnabling: boolean
+}
+
+/** Finds the tool that a name means: by its prefix, as the only server's, or as a running proxy knows it. */
+const toolNamed = async (name: string, { servers, file, isEnabling }: Lookup): Promise<Named> => {
+  const running = await knownTools(file)
+  const exact = running.filter(tool => tool.name === name)
+  const named = exact.length > 0 ? exact : running.filter(tool => tool.own === name)
+  const prefixed = servers.filter(server => name.startsWith(prefixOf(server) ?? '\0'))
+  const byPrefix = prefixed.map(server => ({ server: server.name, own: ownNameOf(server, name) }))
+  const denying = servers.filter(({ tools: { deny } }) => deny.includes(name))
+  const denied = denying.map(({ name: server }) => ({ server, own: name }))
+  const candidates = [
+    ...(isEnabling ? [denied, named] : [named, denied]),
+    byPrefix,
+    servers.map(({ name: server }) => ({ server, own: name })),
+  ].find(each => each.length > 0)
+  const [first, ...others] = candidates ?? []
+  if (first !== undefined && others.length === 0) {
+    if (named.length === 0) checkKnown(name, first, { servers, running })
+    return { server: first.server, own: first.own }
+  }
+  const prefixes = servers.flatMap(server => prefixOf(server) ?? [])
+  throw new CliError(EXIT.usage, `several servers may have a tool ${name}`, {
+    why: 'without a running proxy that knows it, the name needs the prefix of its server',
+    fix: `mcp-proxy tools disable ${prefixes[0] ?? ''}${name}`,
+  })
+}
+
+/** Throws a CliError for a tool that the running proxy would show if its server had it. */
+const checkKnown = (
+  name: string,
+  { server, own }: Named,
+  {
+    servers,
+    running,
+  }: Pick<Lookup, 'servers'> & { readonly running: readonly (Named & { readonly name: string })[] },
+): void => {
+  const rules = servers.find(one => one.name === server)?.tools
+  const isHidden = rules !== undefined && (matcherOf(rules.deny)(own) || rules.allow !== undefined)
+  const names = running.filter(tool => tool.server === server).map(tool => tool.name)
+  if (!isHidden && names.length > 0) throw unknownTool(name, names)
+}
+
+const unknownTool = (name: string, names: readonly string[]): CliError => {
+  const meant = suggest(name, names)
+  return new CliError(
+    EXIT.usage,
+    `there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+    {
+      fix: 'mcp-proxy tools',
+    },
+  )
+}
+
+const ownNameOf = (server: ServerConfig, name: string): string => {
+  const shown = name.slice((prefixOf(server) ?? '').length)
+  return Object.entries(server.tools.rename).find(([, to]) => to === shown)?.[0] ?? shown
+}
+
+/** Returns the tools that the running proxy of a file shows; empty without one. */
+const knownTools = async (file: string): Promise<readonly (Named & { readonly name: string })[]> => {
+  const { one } = await chooseRunning(file)
+  if (one?.socket === undefined) return []
+  try {
+    const { tools: known } = JSON.parse(await askRunning(one, '/v1/tools?limit=10000')) as {
+      tools?: readonly (Named & { readonly name: string })[]
+    }
+    return known ?? []
+  } catch {
+    return []
+  }
+}
