@@ -166,8 +166,7 @@ export class ClientViews {
     const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
-    const isOfTools = list === 'tools' && !this.#context.options().isAlone
-    let isSplit = isOfTools && differsForApps(this.mergedList(viewer, list).merged)
+    let isSplit = false
     for (const server of this.servers(viewer).keys()) {
       isSplit ||= server.shares.isSplit
       const facts = this.facts(server, client)
@@ -176,7 +175,13 @@ export class ClientViews {
       if (contribution === undefined) return UNCACHED
       contributions.push(contribution)
     }
-    return mergeHints(contributions, isSplit)
+    return mergeHints(contributions, isSplit || this.#differsForApps(viewer, list))
+  }
+
+  #differsForApps(viewer: Viewer, list: ListName): boolean {
+    const isSearched = this.#context.toolExposure?.known(viewer.client)?.mode === 'search'
+    if (list !== 'tools' || isSearched || this.#context.options().isAlone) return false
+    return differsForApps(this.mergedList(viewer, list).merged)
   }
 
   /** See `Catalog.page`. */
