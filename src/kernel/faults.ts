@@ -32,8 +32,8 @@ export const systemCode = (thrown: unknown): string | undefined =>
 export type FaultData = Readonly<Record<string, unknown>>
 
 /**
- * The form of a remote server's failure, for reports: `reason` if it gave one, `gateway` if something in front
- * of it answered, `page` if the answer is not MCP.
+ * The form of a remote server's failure, for reports: `reason` if it gave one, `gateway` if something in
+ * front of it answered, `page` if the answer is not MCP.
  */
 export type RemoteFailure = 'reason' | 'gateway' | 'page'
 

@@ -18,6 +18,6 @@ const READS: ReadonlySet<string> = new Set([
  */
 export const isSafe = (method: string): boolean => listOfMethod(method) !== undefined || READS.has(method)
 
-/** Returns whether a request is sent again after a Fault: its kept connection may have closed as it went out. */
+/** Returns whether a request is sent again after a Fault; a kept connection may close as it goes out. */
 export const isWorthRepeating = (fault: Fault, method: string): boolean =>
   fault.code === 'disconnected' && isSafe(method)

@@ -24,20 +24,19 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
   const { isAlone } = record.owner.server.shares
   const isPushed = link.serverRequests === 'pushed'
   const { followsTasks, isPassed, takesAnyType } = isAlone ? passingOf(record, link) : UNPASSED
-  const { passing } = record.owner.server.options
   const hasName = isPassed === true && !isPushed
+  const hasHeaders = hasName || record.owner.server.options.passing !== undefined
   const mayBeTask = isPushed && isPassed !== true && link.facts.capabilities.tasks
-  const isTask = mayBeTask && needsTask(record, context)
   return {
     method,
     params: renamed(record, isPushed),
     isBare: named !== undefined && isPassed !== true,
     wantsProgress,
     followsTasks: method === 'tools/call' && link.mayReturnTasks && !followsTasks,
-    taskTtlMs: isTask ? taskTtlMs(record) : undefined,
+    taskTtlMs: mayBeTask ? taskTtlMs(record, context) : undefined,
     isPassed,
     takesAnyType,
-    headers: passing === undefined && !hasName ? undefined : headersFor(record, hasName),
+    headers: hasHeaders ? headersFor(record, hasName) : undefined,
     // A server that pushes requests knows the client's capabilities, and gets its level beforehand.
     requester: isPushed ? undefined : requesterOf(record, context),
   }
@@ -71,8 +70,11 @@ export const requesterOf = (
   logLevel: logLevel ?? logLevels.wantedBy(client),
 })
 
-const taskTtlMs = ({ connection }: RoutedRecord): number =>
-  Math.min(connection.server.timeouts.totalMs, TASK_TTL_MS)
+/** Returns the `ttl` of a call that has to be a task. */
+const taskTtlMs = (record: RoutedRecord, context: RequestContext): number | undefined => {
+  const { totalMs } = record.connection.server.timeouts
+  return needsTask(record, context) ? Math.min(totalMs, TASK_TTL_MS) : undefined
+}
 
 /** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
 const needsTask = (record: RoutedRecord, { catalog }: RequestContext): boolean => {

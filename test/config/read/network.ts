@@ -5,7 +5,7 @@ import t from 'tap'
 import { formatProblem } from '../../../src/config/file/problem.js'
 import { filesOf, parseConfig } from '../../../src/config/parse.js'
 import { redactServer, secretsOf } from '../../../src/config/read/secrets.js'
-import type { Environment, UrlTransport } from '../../../src/config/types.js'
+import type { UrlTransport } from '../../../src/config/types.js'
 import { createAuthority } from '../../support/certificates.js'
 
 const read = (entry: object, { folder = '/etc', env = {}, more = {} } = {}) => {

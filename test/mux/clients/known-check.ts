@@ -1,7 +1,7 @@
 import t from 'tap'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import type { Client } from '../../../src/model/links.js'
-import { KnownCheck, type KnownCheckContext } from '../../../src/mux/clients/known-check.js'
+import { KnownCheck } from '../../../src/mux/clients/known-check.js'
 import type { Server } from '../../../src/peers/server.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 
@@ -41,7 +41,7 @@ const start = (names: readonly string[]) => {
       return Promise.resolve()
     },
   }
-  const check = new KnownCheck({ catalog, clients: here, clock, log: silentLogger } as KnownCheckContext)
+  const check = new KnownCheck({ catalog, clients: here, clock, log: silentLogger })
   for (const server of servers) check.add(server as unknown as Server, client)
   const pass = async (ms: number) => {
     clock.advance(ms)

@@ -89,7 +89,7 @@ export class SessionServer {
   }
 
   #post(body: string, request: IncomingMessage, response: ServerResponse): void {
-    const message = JSON.parse(body) as Loose
+    const message = JSON.parse(body)
     this.posted.push(message.method)
     if (message.method === 'initialize') {
       this.#initialize(message, response)

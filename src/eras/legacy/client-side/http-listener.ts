@@ -17,6 +17,7 @@ import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
+import type { PostStream } from './http-streams.js'
 
 /** A longer `Last-Event-ID` cannot be ours. */
 const EVENT_ID_CHARS = 256
@@ -167,6 +168,14 @@ export class LegacyHttpListener implements SessionHost {
     // Once a stream has started, a rejection cannot have its own HTTP status.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
+    this.#expectStream(message, session, { post, exchange })
+  }
+
+  #expectStream(
+    message: Message & { kind: 'request' },
+    session: HttpSession,
+    { post, exchange: { accepts, request } }: { post: PostStream; exchange: HttpExchange },
+  ): void {
     // Scopes must be checked before the stream starts, for the same reason.
     const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
     // A forwarding replica, which may stop at any time, must know at once that it forwards a stream.
