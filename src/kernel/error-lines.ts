@@ -160,6 +160,8 @@ export const errorLines = (lines: readonly string[], max: number): readonly stri
 /**
  * Selects the single most informative line: the error, else the last line about a failure, else the last one.
  * Undefined if there is none.
+ *
+ * @internal
  */
 export const errorLine = (lines: readonly string[]): string | undefined => {
   const error = errorAt(lines)

@@ -35,6 +35,8 @@ export const unownedShare = (sharing: ConnectionSharing): Share =>
 /**
  * Returns the share of a client, whose capabilities are `declared` to the server. Nothing is declared on
  * connections without known owners.
+ *
+ * @internal
  */
 export const shareOf = (
   sharing: ConnectionSharing,

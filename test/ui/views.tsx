@@ -74,7 +74,15 @@ t.test('every view shows its data, without interpreting markup', async t => {
   const all: Partial<PageState> = {
     ...{ clients, config, errors: [error], calls: [call(1, { name: MARKUP, errorId: 'abcd-1' })] },
     inFlight: [
-      { client: 4, clientName: MARKUP, method: 'tools/call', server: 'github', name: MARKUP, where: 'waiting', ms: 1500 },
+      {
+        client: 4,
+        clientName: MARKUP,
+        method: 'tools/call',
+        server: 'github',
+        name: MARKUP,
+        where: 'waiting',
+        ms: 1500,
+      },
     ],
     servers: servers(
       [
