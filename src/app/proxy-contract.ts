@@ -2,6 +2,7 @@ import type { Views } from '../catalog/views/views.js'
 import type { ConfigDiff } from '../config/diff.js'
 import type { Environment, Problem, ProxyConfig } from '../config/types.js'
 import type { Api } from '../control/api/api.js'
+import type { ControlApiContext } from '../control/api/context.js'
 import type { PageSessions } from '../control/api/page-sessions.js'
 import type { SocketEndpoint, StdioEndpoint } from '../control/channels.js'
 import type { LocalSessions } from '../control/daemon/sessions.js'
@@ -51,6 +52,8 @@ export interface ProxyOptions extends PublicOptions {
   readonly lines?: KeptLines
   /** Returns a function that reloads the configuration, if supported. */
   readonly reread?: () => (() => void) | undefined
+  /** Switches a tool in the configuration file. Absent without a file. See `ControlApiContext.switchTool`. */
+  readonly switchTool?: ControlApiContext['switchTool']
 }
 
 /** The revision of a server, and the newest revisions that clients can use with the proxy. */

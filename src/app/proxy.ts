@@ -218,7 +218,7 @@ class RunningProxy implements Proxy {
   }
 
   #inside(): ControlApiContext {
-    const { lines, configProblems, reread } = this.#options
+    const { lines, configProblems, reread, switchTool } = this.#options
     return {
       ...this.#statusContext(),
       status: this.status,
@@ -229,6 +229,7 @@ class RunningProxy implements Proxy {
       reload: () => reread?.(),
       restart: name => restartServer(this.#router, name),
       setEnabled: (name, isEnabled) => this.#switches.set(name, isEnabled),
+      switchTool,
       changed: (path, { principal }) => this.audit.changed(path, principal),
       signInUrl: (name, { principal }) => this.#connect.signInUrl(this.#router.pool, name, principal),
       failed: fault => {

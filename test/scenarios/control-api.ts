@@ -72,10 +72,11 @@ t.test('a code lets a page in once, with a cookie that no script reads', async t
 
 const GETS = [
   ...['status', 'servers', 'tools', 'tools/a__echo', 'clients', 'calls', 'config', 'errors', 'why?q=a'],
-  ...['events', 'logs'],
+  ...['events', 'logs', 'servers/a/tools'],
 ]
 const POSTS = [
   ...['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'servers/a/probe'],
+  ...['servers/a/tools/echo/disable', 'servers/a/tools/echo/enable'],
   ...['call', 'reload', 'login'],
 ]
 
@@ -85,8 +86,8 @@ t.test('the routes of these tests are all that there are', async t => {
     ([, method, path]) => `${method} ${path}`,
   )
   const known = [
-    ...GETS.map(path => `GET ${path.replace('a__echo', '*').replace(/\?.*/, '')}`),
-    ...POSTS.map(path => `POST ${path.replace('/a/', '/*/')}`),
+    ...GETS.map(path => `GET ${path.replace(/a__echo|(?<=\/)a(?=\/)/, '*').replace(/\?.*/, '')}`),
+    ...POSTS.map(path => `POST ${path.replace('/a/', '/*/').replace('/echo/', '/*/')}`),
   ]
   t.ok(routes.length > 10)
   for (const route of routes) t.ok(known.includes(route), route)

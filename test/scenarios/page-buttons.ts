@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { lacksBrowser, openBrowser } from '../support/browser.js'
+import { createAxe, lacksBrowser, openBrowser } from '../support/browser.js'
 import { until } from '../support/processes.js'
 import { runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
 import { LoginServer } from '../support/server/login-server.js'
@@ -29,6 +29,7 @@ t.test('every button of the page does what it says', { skip: lacksBrowser, timeo
   const page = await (await (await openBrowser(t))()).newPage()
   await page.goto(url)
   await page.locator('main h2').waitFor()
+  const axe = await createAxe(page)
   const press = (name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
   await t.test('Restart', async () => {
@@ -52,6 +53,24 @@ t.test('every button of the page does what it says', { skip: lacksBrowser, timeo
       async () => (await runHere(t, 'call', 'shop__echo', 'n=1', '--config', file)).code === 0,
       'the server',
     )
+  })
+
+  await t.test('the switch of a tool, by keyboard on a narrow screen', async t => {
+    await page.setViewportSize({ width: 390, height: 800 })
+    const toggle = page.getByRole('switch', { name: 'echo' })
+    const denied = () => JSON.parse(readFileSync(file, 'utf8')).mcpServers.shop.tools?.deny ?? []
+    const code = async () => (await runHere(t, 'call', 'shop__echo', 'n=1', '--config', file)).code
+    for (const deny of [['echo'], []]) {
+      const isOn = deny.length === 0
+      await toggle.focus()
+      await page.keyboard.press('Space')
+      await until(() => denied().join() === deny.join(), 'the file')
+      await until(async () => ((await code()) === 0) === isOn, 'the clients')
+      await until(async () => (await toggle.isChecked()) === isOn, 'the switch')
+      t.same(await axe(), [], 'accessible')
+    }
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, 'nothing is cut off')
+    await page.setViewportSize({ width: 1280, height: 800 })
   })
 
   await t.test('Call', async () => {

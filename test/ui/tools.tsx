@@ -4,6 +4,7 @@ import { emptyDraft, fieldKindOf, readDraft, type Schema } from '../../src/ui/to
 import { Field, ObjectFields } from '../../src/ui/tools/fields.js'
 import { searchIn } from '../../src/ui/tools/list.js'
 import { Result, textOfBlock } from '../../src/ui/tools/result.js'
+import { SwitchList } from '../../src/ui/tools/switches.js'
 import { hintsOf, Tool } from '../../src/ui/tools/tool.js'
 import { progressText, TryForm } from '../../src/ui/tools/try-form.js'
 
@@ -153,4 +154,28 @@ t.test('ten thousand tools are searched while one types', async t => {
     ['tool_9999'],
   )
   t.equal(search('nothing such').length, 0)
+})
+
+t.test('each tool of a server has a labelled switch, or the reason why it has none', async t => {
+  const row = { own: 'echo', name: 'gh__echo', isEnabled: true, why: undefined }
+  const fixed = { own: '<b>x', name: 'gh__bx', isEnabled: false, why: 'the pattern "*x" hides it' }
+  const shown = (tools: readonly (typeof row | typeof fixed)[], canSwitch = true, why = '') =>
+    render(
+      <SwitchList view={{ version: 1, canSwitch, tools: [...tools] }} why={why} onSwitch={() => undefined} />,
+    )
+  const html = shown([row, { ...row, own: 'facts', isEnabled: false }, fixed], true, 'no such tool')
+  t.match(
+    html,
+    /<input id="switch\.0" type="checkbox" role="switch" checked\/?><label[^>]*for="switch\.0">echo</,
+  )
+  t.match(html, /<input id="switch\.1" type="checkbox" role="switch"\/?><label[^>]*>facts</)
+  t.match(
+    html,
+    /id="switch\.2"[^>]* disabled aria-describedby="switch\.2-why".*&lt;b>x.*id="switch\.2-why">the pattern.*href="#\/tools\/gh__bx"/s,
+  )
+  t.match(html, /role="status">no such tool</)
+  t.equal(shown([row], false), '', 'no switches without a configuration file')
+  t.equal(shown([]), '')
+  const long = Array.from({ length: 130 }, (_, n) => ({ ...row, own: `t${n}` }))
+  t.match(shown(long), /Show 30 more/)
 })

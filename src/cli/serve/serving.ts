@@ -15,6 +15,7 @@ import { KeptLines } from '../../telemetry/logs/kept-lines.js'
 import { type ConfigClaim, openPlace } from '../shared/config-claim.js'
 import type { Usable } from '../shared/configuration.js'
 import { print, printToStderr } from '../shared/output/output.js'
+import { toolSwitchOf } from '../shared/running-tool-switch.js'
 import { EXIT } from '../shared/verb.js'
 import {
   addressesOf,
@@ -152,12 +153,12 @@ const start = async (served: Served) => {
   const isTerminal = process.stderr.isTTY
   const log = await createLogger({ level, isTerminal, sink: claim?.sink, keep: sink => lines.over(sink) })
   const proxy: Proxy = createProxy(config, {
-    ...{ log, lines },
+    ...{ log, lines, stateDir: stateDir(process.env) },
     ...proxyOptions(served),
-    stateDir: stateDir(process.env),
     configStatus: () => reloader?.status,
     configProblems: () => reloader?.problems ?? [],
     reread: () => followed?.reload,
+    switchTool: source && reload && toolSwitchOf(source.file, () => reloader),
   })
   const reloader =
     source && reload && new reload.Reloader(reloading(proxy, log, { ...served, source }, reload))

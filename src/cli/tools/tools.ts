@@ -1,11 +1,13 @@
 import { couldOwn, prefixOf } from '../../app/server-registry.js'
 import { suggest } from '../../config/schema/suggest.js'
+import { isPattern } from '../../config/tool-rules.js'
 import type { ServerConfig } from '../../config/types.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import { isObject } from '../../kernel/object.js'
 import type { FileChange, Json } from '../../setup/edit/change.js'
 import type { ImportedEntry } from '../../setup/import/normalise.js'
+import type { NamedTool } from '../../setup/tool-switch.js'
 import { followedBy } from '../setup/followed.js'
 import { openOwn, ownEntryOf } from '../setup/own-server.js'
 import { readConfiguration } from '../shared/configuration.js'
@@ -46,12 +48,6 @@ export const tools = defineVerb({
 interface Flags {
   readonly config: string | undefined
   readonly json: boolean
-}
-
-/** A tool, by the server's own name. */
-interface Named {
-  readonly server: string
-  readonly own: string
 }
 
 // ── the list ──
@@ -116,8 +112,6 @@ const disabledIn = (server: ServerConfig): readonly Row[] =>
 const exposedAs = (server: ServerConfig, own: string): string =>
   (prefixOf(server) ?? '') + (server.tools.rename[own] ?? own)
 
-const isPattern = (text: string): boolean => /[*?[\]{}()!+@|\\]/.test(text)
-
 // ── disable and enable ──
 
 const switched = async (
@@ -127,8 +121,12 @@ const switched = async (
 ): Promise<number> => {
   if (names.length === 0)
     throw new CliError(EXIT.usage, `which tool? Name one, such as github__search`, { fix: 'mcp-proxy tools' })
-  const { own, files } = await openOwn(config)
-  const { servers } = await readConfiguration(config)
+  const [{ own, files }, { servers }, { writeOwnFile }, { toolSwitched }] = await Promise.all([
+    openOwn(config),
+    readConfiguration(config),
+    import('../../setup/own-file.js'),
+    import('../../setup/tool-switch.js'),
+  ])
   const file = own.file.state.path
   const isEnabling = what === 'enable'
   const found = await Promise.all(names.map(name => toolNamed(name, { servers, file, isEnabling })))
@@ -136,12 +134,13 @@ const switched = async (
   const entries = new Map(own.servers)
   for (const tool of found) {
     const entry = entries.get(tool.server) ?? ownEntryOf(own, tool.server, 'tools')
-    const change = what === 'disable' ? disabling(tool, entry) : enabling(tool, entry)
+    const change = toolSwitched(tool, entry, isEnabling)
     if (change === undefined) continue
+    if ('message' in change)
+      throw new CliError(isEnabling ? EXIT.negative : EXIT.usage, change.message, { fix: change.fix })
     changes.push(change)
     entries.set(tool.server, changed(entry, change))
   }
-  const { writeOwnFile } = await import('../../setup/own-file.js')
   const isWritten = await writeOwnFile(files, own, changes)
   if (json)
     print(JSON.stringify({ version: 1, tools: found, disabled: what === 'disable', changed: isWritten }))
@@ -149,58 +148,6 @@ const switched = async (
     for (const { server, own: name } of found)
       printToStderr(`${name} of ${server} is ${isWritten ? '' : 'already '}${what}d`)
   return await followedBy(file)
-}
-
-/** Returns the place of an entry's tool rules; `x-mcp-proxy` takes precedence. */
-const rulesOf = (entry: ImportedEntry) => {
-  const inner = entry['x-mcp-proxy']
-  const isInner = isObject(inner) && 'tools' in inner
-  const rules = isInner ? inner['tools'] : entry['tools']
-  const { deny, allow } = isObject(rules) ? rules : {}
-  return {
-    path: isInner ? ['x-mcp-proxy', 'tools'] : ['tools'],
-    deny: textsIn(deny),
-    allow: Array.isArray(allow) ? textsIn(allow) : undefined,
-  }
-}
-
-const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : [])
-
-const withDeny = ({ server }: Named, path: readonly string[], deny: readonly string[]): FileChange => ({
-  at: [server, ...path],
-  name: 'deny',
-  value: deny,
-})
-
-/** Returns undefined for a tool that is disabled already. */
-const disabling = (tool: Named, entry: ImportedEntry): FileChange | undefined => {
-  const { path, deny } = rulesOf(entry)
-  if (matcherOf(deny)(tool.own)) return undefined
-  if (isPattern(tool.own))
-    throw new CliError(EXIT.usage, `${tool.own} is a pattern, not the name of a tool`, {
-      fix: `write it into "tools": { "deny": [ … ] } of ${tool.server}`,
-    })
-  return withDeny(tool, path, [...deny, tool.own])
-}
-
-/** Returns undefined for a tool that is enabled already. */
-const enabling = (tool: Named, entry: ImportedEntry): FileChange | undefined => {
-  const { path, deny, allow } = rulesOf(entry)
-  const others = deny.filter(each => each !== tool.own)
-  const pattern = others.find(each => matcherOf([each])(tool.own))
-  if (pattern !== undefined)
-    throw new CliError(
-      EXIT.negative,
-      `the pattern "${pattern}" in tools.deny of ${tool.server} hides ${tool.own}`,
-      {
-        fix: `replace the pattern in the configuration by the names of the tools to hide`,
-      },
-    )
-  if (allow !== undefined && !matcherOf(allow)(tool.own))
-    throw new CliError(EXIT.negative, `tools.allow of ${tool.server} does not list ${tool.own}`, {
-      fix: `add "${tool.own}" to tools.allow in the configuration`,
-    })
-  return others.length === deny.length ? undefined : withDeny(tool, path, others)
 }
 
 /** Returns an entry as it is after a change, for the next tool of the same server. */
@@ -221,7 +168,7 @@ interface Lookup {
 }
 
 /** Finds the tool that a name means: by its prefix, as the only server's, or as a running proxy knows it. */
-const toolNamed = async (name: string, { servers, file, isEnabling }: Lookup): Promise<Named> => {
+const toolNamed = async (name: string, { servers, file, isEnabling }: Lookup): Promise<NamedTool> => {
   const running = await knownTools(file)
   const exact = running.filter(tool => tool.name === name)
   const named = exact.length > 0 ? exact : running.filter(tool => tool.own === name)
@@ -249,11 +196,11 @@ const toolNamed = async (name: string, { servers, file, isEnabling }: Lookup): P
 /** Throws a CliError for a tool that the running proxy would show if its server had it. */
 const checkKnown = (
   name: string,
-  { server, own }: Named,
+  { server, own }: NamedTool,
   {
     servers,
     running,
-  }: Pick<Lookup, 'servers'> & { readonly running: readonly (Named & { readonly name: string })[] },
+  }: Pick<Lookup, 'servers'> & { readonly running: readonly (NamedTool & { readonly name: string })[] },
 ): void => {
   const rules = servers.find(one => one.name === server)?.tools
   const isHidden = rules !== undefined && (matcherOf(rules.deny)(own) || rules.allow !== undefined)
@@ -278,12 +225,12 @@ const ownNameOf = (server: ServerConfig, name: string): string => {
 }
 
 /** Returns the tools that the running proxy of a file shows; empty without one. */
-const knownTools = async (file: string): Promise<readonly (Named & { readonly name: string })[]> => {
+const knownTools = async (file: string): Promise<readonly (NamedTool & { readonly name: string })[]> => {
   const { one } = await chooseRunning(file)
   if (one?.socket === undefined) return []
   try {
     const { tools: known } = JSON.parse(await askRunning(one, '/v1/tools?limit=10000')) as {
-      tools?: readonly (Named & { readonly name: string })[]
+      tools?: readonly (NamedTool & { readonly name: string })[]
     }
     return known ?? []
   } catch {

@@ -7,6 +7,7 @@ import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
 import type { ControlApiContext } from './context.js'
 import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
+import { switchTool, toolSwitchesView } from './tool-switches.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
 import { hiddenFrom, withoutServers } from './visible.js'
 import { whyOf } from './why.js'
@@ -27,7 +28,7 @@ export interface ApiRequest {
   readonly onClosed?: (then: () => void) => void
 }
 
-type Handler = (request: ApiRequest, name: string) => object | Promise<object>
+type Handler = (request: ApiRequest, name: string, item: string) => object | Promise<object>
 
 /** Answers the requests that the private socket and the port share. */
 export interface Api {
@@ -57,10 +58,11 @@ export const createApi = (context: ControlApiContext): Api => {
     const stream = streamOf(request)
     if (stream !== undefined)
       return withoutServers({ stream: streams.admit(stream, caller.principal) }, hidden)
-    const [, area = '', name = '', action = ''] = path.split('/')
-    const handler = paths.get(`${method} /${[area, name && '*', action].filter(Boolean).join('/')}`)
+    const { route, area, name, item } = routeOf(path)
+    const handler = paths.get(`${method} ${route}`)
     if (handler === undefined) return undefined
-    const value = await handler(request, namedIn(name, area === 'servers' ? hidden : NONE))
+    const named = namedIn(name, area === 'servers' ? hidden : NONE)
+    const value = await handler(request, named, decodeURIComponent(item))
     if (method === 'POST' && area !== 'call') context.changed?.(path, caller)
     return withoutServers({ status: 200, value }, hidden)
   }
@@ -77,6 +79,13 @@ export const createApi = (context: ControlApiContext): Api => {
       }
     },
   }
+}
+
+/** Replaces the names in a path, such as `/servers/NAME/tools/ITEM/enable`, by `*`. */
+const routeOf = (path: string) => {
+  const [, area = '', name = '', action = '', item = '', itemAction = ''] = path.split('/')
+  const parts = [area, name && '*', action, item && '*', itemAction].filter(Boolean)
+  return { route: `/${parts.join('/')}`, area, name, item }
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -130,6 +139,9 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ],
     ['POST /servers/*/disable', switched(false)],
     ['POST /servers/*/enable', switched(true)],
+    ['GET /servers/*/tools', (_, name) => toolSwitchesView(context, name)],
+    ['POST /servers/*/tools/*/disable', (_, server, own) => switchTool(context, { server, own }, false)],
+    ['POST /servers/*/tools/*/enable', (_, server, own) => switchTool(context, { server, own }, true)],
     ['POST /call', request => call(context, request)],
     [
       'POST /reload',

@@ -22,6 +22,13 @@ export interface ControlApiContext extends StatusContext {
   readonly restart: (server: string) => Promise<void>
   /** Applies until the next change of the file. Throws a Fault. */
   readonly setEnabled: (server: string, isEnabled: boolean) => void
+  /**
+   * Disables or enables a tool, by the server's own name, in the configuration file. Resolves once the file
+   * is reloaded. Rejects with a Fault. Undefined without a configuration file.
+   */
+  readonly switchTool?:
+    | ((tool: { readonly server: string; readonly own: string }, isEnabled: boolean) => Promise<void>)
+    | undefined
   /** Returns the caller's sign-in URL for a server. Returns undefined if no page can be opened for it. */
   readonly signInUrl?: ((server: string, caller: Caller) => string | undefined) | undefined
   readonly failed: (fault: Fault) => void

@@ -8,6 +8,7 @@ import { Lamp } from '../parts/lamp.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
+import { ToolSwitches } from '../tools/switches.js'
 import { Log } from './log.js'
 import { ProblemList } from './problem-list.js'
 
@@ -88,6 +89,10 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
   )
 }
 
+/** Changes when the switches of a server's tools must be read again. */
+const stampOf = ({ items, leftOut }: ServerRow, { status }: PageState): string =>
+  [items?.tools, leftOut?.filter, status?.config?.generation].join()
+
 /** A server: its state, its last messages, and the actions on it. */
 export const ServerPage = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
@@ -122,6 +127,7 @@ export const ServerPage = ({ state, name }: { readonly state: PageState; readonl
           {server.lastFault.message}
         </p>
       )}
+      {isRunning && <ToolSwitches key={name} server={name} stamp={stampOf(server, state)} />}
       <section aria-labelledby="log">
         <h3 id="log">Log</h3>
         <Log key={name} server={name} last={isRunning ? (server.stderr ?? []) : []} />
