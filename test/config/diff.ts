@@ -48,7 +48,12 @@ t.test('what a change of one server comes to is a table', async t => {
     ['its URIs', ONE, { ...ONE, uris: 'preserve' }, { reshown: ['s'] }],
     ['a time limit', ONE, { ...ONE, timeouts: { call: '5m' } }, { retuned: ['s'] }],
     ['a time limit of a tool', ONE, { ...ONE, timeouts: { tools: { x: '5m' } } }, { retuned: ['s'] }],
-    ['no time limit', ONE, { ...ONE, timeouts: { total: 'off' } }, { retuned: ['s'] }],
+    [
+      'no time limit',
+      { ...ONE, timeouts: { total: '5m' } },
+      { ...ONE, timeouts: { total: 'off' } },
+      { retuned: ['s'] },
+    ],
     ['when it starts', ONE, { ...ONE, start: 'eager' }, { retuned: ['s'] }],
     ['replay', ONE, { ...ONE, replay: true }, { retuned: ['s'] }],
     ['turns', ONE, { ...ONE, serialize: true }, { retuned: ['s'] }],

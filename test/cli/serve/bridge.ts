@@ -116,9 +116,9 @@ const SAID = {
     'x.y/z': {},
   },
 }
-const { tasks: _, extensions, ...kept } = SAID.capabilities
-/** Tasks are not routed, and nothing else is taken away. */
-const AS_IT_IS = { ...kept, extensions: { 'io.modelcontextprotocol/ui': { a: 1 } } }
+const PASSED = { 'io.modelcontextprotocol/ui': { a: 1 } }
+/** Between older revisions, the extension for tasks means nothing. */
+const AS_IT_IS = { ...SAID.capabilities, extensions: PASSED }
 
 /** A server that says so, some time after it was asked. */
 const rich = (delayMs: number): string[] => [
@@ -176,7 +176,7 @@ t.test(
     const { tools, logging, experimental } = SAID.capabilities
     t.same(await initialized('2024-11-05'), {
       protocolVersion: '2024-11-05',
-      capabilities: { tools, logging, experimental },
+      capabilities: { tools, logging, experimental, extensions: PASSED },
       serverInfo: oldest,
       instructions,
     })
@@ -202,7 +202,7 @@ t.test(
     const { result: found } = await ask('server/discover')
     t.same(
       [found._meta, found.capabilities, found.instructions],
-      [stamp, { tools, logging, experimental }, instructions],
+      [stamp, { tools, logging, experimental, extensions: PASSED }, instructions],
     )
     t.same((await ask('tools/list')).result._meta, stamp)
   },

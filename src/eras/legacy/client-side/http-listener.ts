@@ -12,12 +12,11 @@ import type { ListenerOptions } from '../../../rpc/host.js'
 import { overloadResponse, refuseForScopes, refuseRequest, refuseWith } from '../../../rpc/http/errors.js'
 import { tokenIn } from '../../../rpc/progress-token.js'
 import type { Classified } from '../../../wire/classify.js'
-import type { AcceptedTypes, HttpExchange, HttpResponder } from '../../../wire/http.js'
+import type { HttpExchange, HttpResponder } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
 import { HttpSession, type HttpShared } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
-import type { PostStream } from './http-streams.js'
 
 /** A longer `Last-Event-ID` cannot be ours. */
 const EVENT_ID_CHARS = 256
@@ -168,19 +167,9 @@ export class LegacyHttpListener implements SessionHost {
     // Once a stream has started, a rejection cannot have its own HTTP status.
     if (!accepts.json) post.startStream()
     session.uplink.receive(message, post)
-    this.#expectStream(message, session, { post, exchange })
-  }
-
-  #expectStream(
-    message: Message & { kind: 'request' },
-    session: HttpSession,
-    { post, exchange: { accepts, request } }: { post: PostStream; exchange: HttpExchange },
-  ): void {
-    // Scopes must be checked before the stream starts, for the same reason.
-    const isChecked = request.caller.scopes === undefined || session.uplink.isRouted(message.id)
     // A forwarding replica, which may stop at any time, must know at once that it forwards a stream.
     const mayWait = this.#options.relay === undefined
-    if (isChecked && isStreamed(message, session, accepts)) post.expectStream(mayWait)
+    if (isStreamed(message, session, exchange)) post.expectStream(mayWait)
   }
 
   /** Takes an array of messages, in the session that it names. */
@@ -306,8 +295,10 @@ const refuseFull = (responder: HttpResponder, id: JsonText | undefined, full: Fa
 const isStreamed = (
   message: Message & { kind: 'request' },
   session: HttpSession,
-  takes: AcceptedTypes,
+  { accepts, request }: HttpExchange,
 ): boolean => {
-  if (!TALKATIVE.has(message.method) || !takes.events) return false
+  if (!TALKATIVE.has(message.method) || !accepts.events) return false
+  // Scopes must be checked first: once a stream has started, a rejection cannot have its own HTTP status.
+  if (request.caller.scopes !== undefined && !session.uplink.isRouted(message.id)) return false
   return canAnswerQuestions(session.uplink.capabilities) || tokenIn(metaOf(message)) !== undefined
 }
