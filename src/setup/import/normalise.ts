@@ -29,6 +29,8 @@ export interface Dialect {
   readonly hasHeaderVariables?: boolean
   /** Values that its client asks for, by id. */
   readonly inputs?: ReadonlyMap<string, Input>
+  /** Variables that the client is assumed to have; undefined if unknown. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
   /** Keeps variables as the client writes them, for display. */
   readonly keepsVariables?: boolean
 }
@@ -155,9 +157,12 @@ class Reader {
     const env = this.#env(source)
     this.#readEnvFile(source['envFile'] ?? source['env_file'])
     const isOwn = (name: string): boolean => this.envFile !== undefined || Object.hasOwn(env, name)
-    const [program = '', ...args] = words.map((word, at) =>
-      this.#text(word, { isOwn, isScript: isShellScript(words, at) }),
-    )
+    const [program = '', ...args] = words.map((word, at) => {
+      const isScript = isShellScript(words, at)
+      // Clients that expand variables leave those that are not set to the program or the shell.
+      const isPassedOn = (name: string): boolean => this.#isUnset(name) && (isScript || isOwn(name))
+      return this.#text(word, { isOwn, isScript, isPassedOn })
+    })
     const cwd = filled(source['cwd'])
     if (cwd === undefined && typeof (source['cwd'] ?? '') !== 'string') this.#leaveOut('cwd')
     return {
@@ -166,6 +171,11 @@ class Reader {
       ...ifAny('env', env),
       ...(cwd === undefined ? {} : { cwd: this.#text(cwd, { isOwn }) }),
     }
+  }
+
+  #isUnset(name: string): boolean {
+    const { environment } = this.#dialect
+    return environment !== undefined && !Object.hasOwn(environment, name)
   }
 
   /** Splits a command line given as the program, unless it is a path with spaces. */

@@ -107,7 +107,8 @@ export const planImport = async (
       const named = name === '' ? (options.name ?? '') : name
       if (!isWanted(named)) continue
       const where = { home: own.home, start: source.start }
-      const normalised = withEnvFile(normalise(entry, source.dialect), where)
+      const dialect = { ...source.dialect, environment: own.env }
+      const normalised = withEnvFile(normalise(entry, dialect), where)
       const notes = note === undefined ? normalised.notes : [note, ...normalised.notes]
       await planner.plan(named, { ...normalised, notes }, source)
     }

@@ -38,6 +38,8 @@ export interface TextPlace {
   readonly hasShellVariables?: boolean
   /** Returns whether our file would look up a variable in the entry first. */
   readonly isOwn?: (name: string) => boolean
+  /** Returns whether the client passes on `${NAME}` and `$NAME` as text, for the program to expand. */
+  readonly isPassedOn?: (name: string) => boolean
   readonly inputs: ReadonlyMap<string, Input>
 }
 
@@ -125,12 +127,14 @@ const translatedPiece = (all: string, groups: Groups, place: TextPlace, events: 
   if (inner !== undefined) return braced(all, inner, place, events)
   if (brace !== undefined) return inBraces(brace, place, events)
   if (run !== undefined && has(place, 'run')) events.runs('$(')
-  const name = secret ?? env ?? dollar ?? percent
-  if (name === undefined) return { text: all }
-  // Clients keep an unset variable, which is most likely other text.
-  const isOtherText = dollar !== undefined && !/^[A-Z_][A-Z\d_]*$/.test(dollar)
-  return reference(name, isOtherText ? `:-${all}` : '', place)
+  if (dollar !== undefined) return shellVariable(all, dollar, place)
+  const name = secret ?? env ?? percent
+  return name === undefined ? { text: all } : reference(name, '', place)
 }
+
+/** Reads `$NAME`. Clients keep an unset variable, which is most likely other text. */
+const shellVariable = (all: string, name: string, place: TextPlace): Piece =>
+  /^[A-Z_][A-Z\d_]*$/.test(name) ? bare(all, name, place) : reference(name, `:-${all}`, place)
 
 /** Reads `${…}`. */
 const braced = (all: string, inner: string, place: TextPlace, events: TextEvents): Piece => {
@@ -158,11 +162,16 @@ const ofKind = (all: string, { kind, id }: Kind, place: TextPlace, events: TextE
 const named = (all: string, inner: string, place: TextPlace): Piece => {
   const { env, name, fallback = '' } = NAMED.exec(inner)?.groups ?? {}
   if (name === undefined || !has(place, env === undefined ? 'name' : 'env')) return { text: all }
-  if (fallback !== '' && env === undefined && !has(place, 'default')) return { text: all }
+  if (env !== undefined) return reference(name, fallback, place)
   // In a file of an unknown client, the entry's own variable is the best value.
-  const isAnyones = place.forms === undefined && env === undefined
-  return isAnyones ? { variable: all } : reference(name, fallback, place)
+  if (place.forms === undefined) return { variable: all }
+  if (fallback === '') return bare(all, name, place)
+  return has(place, 'default') ? reference(name, fallback, place) : { text: all }
 }
+
+/** Reads a variable without a default, which some clients pass on if it is not set. */
+const bare = (all: string, name: string, place: TextPlace): Piece =>
+  place.isPassedOn?.(name) === true ? { text: all } : reference(name, '', place)
 
 const inBraces = (brace: string, place: TextPlace, events: TextEvents): Piece => {
   if (brace.startsWith('env:')) return reference(brace.slice('env:'.length), ':-', place)

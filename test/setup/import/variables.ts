@@ -166,6 +166,21 @@ t.test('an entry whose own variables are named like secrets keeps its values', a
   t.match(code.p, { args: ['x value', '${env:X}'], env: { X: 'mine' } }, 'the variable of the client')
 })
 
+t.test('a variable that its client leaves unset reaches the program or the shell as text', async t => {
+  const env = { UNSET_HERE: 'Bearer planted-1' }
+  const script = 'T=1; exec "$UNSET_HERE" "${T}"'
+  for (const file of ['.mcp.json', '.gemini/settings.json']) {
+    const { p, q } = await imported(t.testdir(), file, {
+      mcpServers: {
+        p: { command: 'npx', args: ['Authorization:${UNSET_HERE}'], env },
+        q: { command: 'bash', args: ['-c', script], env },
+      },
+    })
+    t.match(p, { args: ['Authorization:${UNSET_HERE}'], env }, file)
+    t.match(q, { args: ['-c', script], env }, `a script of ${file}`)
+  }
+})
+
 t.test('variables of an envFile are not the variables of the client', async t => {
   const home = t.testdir({ 'x.env': 'X=of the file\n' })
   const servers = {
