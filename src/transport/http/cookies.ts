@@ -1,3 +1,4 @@
+import { isUnencrypted } from '../../kernel/loopback.js'
 import { parseSetCookie } from './undici-parts.js'
 
 /** Maximum cookies of a connection; the oldest is dropped. Each has at most 4 KiB (RFC 6265 §6.1). */
@@ -29,11 +30,11 @@ export class CookieJar {
 
   /** Keeps the cookies of a response (RFC 6265 §5.3). */
   store(url: string, headers: string | readonly string[]): void {
-    const { hostname, origin, pathname, protocol } = new URL(url)
+    const { hostname, origin, pathname } = new URL(url)
     for (const header of [headers].flat()) {
       const parsed = parseSetCookie(header)
       if (parsed === null || parsed.name === '' || !isHostOf(parsed.domain, hostname)) continue
-      if (parsed.secure === true && protocol !== 'https:') continue
+      if (parsed.secure === true && isUnencrypted(url)) continue
       const { name, value, path: given } = parsed
       const path = given?.startsWith('/') === true ? given : folderOf(pathname)
       // undici ignores a negative age, with which servers delete cookies.

@@ -41,6 +41,11 @@ t.test('cookies go back to their origin, below their path, until they expire', t
   const plain = new CookieJar()
   plain.store('http://h/mcp', ['a=1; Secure', 'b=2'])
   t.equal(sent(plain, 'http://h/mcp'), 'b=2', 'without TLS, none is secure')
+  for (const url of ['http://127.0.0.1:8080/mcp', 'http://localhost/mcp', 'http://[::1]/mcp']) {
+    const local = new CookieJar()
+    local.store(url, 'a=1; Secure; Path=/')
+    t.equal(sent(local, url), 'a=1', `${url} stays on this machine`)
+  }
   jar.store(URL_OF, 'id=1; Max-Age=10')
   nowMs += 11_000
   t.equal(sent(jar), undefined, 'it expires')
