@@ -144,7 +144,8 @@ class RunningProxy implements Proxy {
       ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
       ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir: state, isPrivate: config.auth !== undefined },
-      seals: sealedSessionsOf(config, { dir: state, log }),
+      // The clients of a bridge have to repeat to its new server what they told the last one.
+      seals: isAlone ? undefined : sealedSessionsOf(config, { dir: state, log }),
       ...{ status: this.status, connect: this.#connect.context, views: this.views },
       ...{ onRefused: this.audit.onRefused, onGrant: this.audit.onGrant },
       refused: this.#router.meter?.refused,

@@ -150,7 +150,7 @@ const HEADS: Readonly<Record<string, Attack>> = {
     const paths = [
       '/../../etc/passwd',
       '//',
-      '/mcp/',
+      '/mcp//',
       '/mcp/../status/..',
       '/%00',
       '/mcp%2f..',

@@ -136,7 +136,7 @@ t.test('one port serves clients of every age at once', async t => {
       text += value
     }
   }
-  const [, endpoint = ''] = await next(/data: (\/messages\S+)\n\n/)
+  const [, endpoint = ''] = await next(/data: (messages\S+)\n\n/)
   const post = (message: object) =>
     fetch(new URL(endpoint, face.url), {
       method: 'POST',

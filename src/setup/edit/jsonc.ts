@@ -239,6 +239,8 @@ const taken = (text: string, map: Node, member: Node): readonly Splice[] => {
     return [withoutLine(text, member.offset, isNext ? after.end : end), ...comma]
   }
   const comma = signAfter(text, previous.offset + previous.length)
+  const isBeside = /^[ \t]*$/.test(text.slice(comma.end, member.offset))
+  if (isBeside) return [{ start: comma.end - 1, end, text: '' }]
   return [{ start: comma.end - 1, end: comma.end, text: '' }, withoutLine(text, member.offset, end)]
 }
 
