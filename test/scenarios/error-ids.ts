@@ -101,7 +101,7 @@ const overSse = async ({ url }: Started, ...bodies: readonly string[]): Promise<
   try {
     for await (const chunk of body ?? []) {
       said += Buffer.from(chunk as Uint8Array).toString()
-      const endpoint = /^data: (\/.*)$/m.exec(said)?.[1]
+      const endpoint = /^data: (messages.*)$/m.exec(said)?.[1]
       while (endpoint !== undefined && bodies.length > 0) {
         const [next = '', ...rest] = bodies
         bodies = rest

@@ -169,13 +169,13 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   'ER-12': [
     [
       'eras/legacy/server-side/http-caller.ts',
-      'what carries no answer fails the request with the status, and tells nothing else',
+      "a reply without an answer fails the request with its status and the server's reason",
     ],
   ],
   'ER-13': [
     [
       'eras/legacy/server-side/http-caller.ts',
-      'what carries no answer fails the request with the status, and tells nothing else',
+      "a reply without an answer fails the request with its status and the server's reason",
     ],
     ['eras/legacy/client-side/http-listener.ts', 'an error of a call is HTTP 200, so that clients see it'],
   ],

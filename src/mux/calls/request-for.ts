@@ -7,8 +7,8 @@ import type { InFlightCall } from './in-flight-call.js'
 import type { LogLevels } from './log-levels.js'
 import { type PassedParts, passingOf } from './passing.js'
 
-/** The longest `ttl` requested for tasks: a server may delete older ones, even before they finish. */
-const TASK_TTL_MS = 24 * 60 * 60_000
+/** The `ttl` requested for tasks that the proxy polls; servers may keep them for longer. */
+const TASK_TTL_MS = 600_000
 
 /** With several servers, nothing passes unchanged. */
 const UNPASSED: PassedParts = { followsTasks: false }
@@ -70,17 +70,12 @@ export const requesterOf = (
   logLevel: logLevel ?? logLevels.wantedBy(client),
 })
 
-/** Returns the `ttl` of a call that has to be a task. */
-const taskTtlMs = (record: RoutedRecord, context: RequestContext): number | undefined => {
-  const { totalMs } = record.connection.server.timeouts
-  return needsTask(record, context) ? Math.min(totalMs, TASK_TTL_MS) : undefined
-}
-
-/** Returns whether a tool can be called only as a task (2025-11-25, basic/utilities/tasks). */
-const needsTask = (record: RoutedRecord, { catalog }: RequestContext): boolean => {
-  if (record.method !== 'tools/call') return false
+/** Returns the `ttl` for a tool that can be called only as a task (2025-11-25, basic/utilities/tasks). */
+const taskTtlMs = (record: RoutedRecord, { catalog }: RequestContext): number | undefined => {
+  if (record.method !== 'tools/call') return undefined
   const tool = catalog.find(record, 'tools', record.exposed)
-  return tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
+  const isRequired = tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
+  return isRequired ? TASK_TTL_MS : undefined
 }
 
 /** Returns params under the server's own name; servers that push requests do not support retries. */
