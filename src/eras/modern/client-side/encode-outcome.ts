@@ -20,7 +20,7 @@ import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { META, MODERN_REVISION } from '../../shared/protocol.js'
 import { type ErrorStage, encodeModernEnd, httpStatusOf, projectModernError } from '../errors.js'
-import { isCacheable, methodMayNeedInput } from '../methods.js'
+import { isCacheable, methodMayNeedInput, REQUESTS } from '../methods.js'
 import { projectModernOnce } from '../project/messages.js'
 import { COMPLETE, marked, readResultType, stamped } from '../result-type.js'
 
@@ -42,6 +42,9 @@ export interface Response {
 
 const OK = 200
 
+const isUnknown = (method: string, error: JsonText): boolean =>
+  !REQUESTS.has(method) && memberOf(error, 'code')?.toString() === '-32601'
+
 /**
  * Encodes an outcome for a client of this revision, with `identity` (our `Implementation` object) in its
  * `_meta`.
@@ -62,7 +65,8 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       return errorResponse(
         id,
         projectModernError(outcome.error, { uri, declared: asked.declared }),
-        'dispatched',
+        // The server of a bridge itself refuses methods that this revision lacks.
+        isUnknown(method, outcome.error) ? 'entry' : 'dispatched',
       )
     }
     case 'fault':
