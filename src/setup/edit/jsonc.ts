@@ -119,7 +119,7 @@ const splicesInList = (text: string, list: Node, value: readonly Json[]): readon
   const gone = at < 0 ? undefined : list.children?.[at]
   if (gone !== undefined && old.toSpliced(at, 1).join() === wanted.join()) return taken(text, list, gone)
   const [last] = wanted.slice(-1)
-  const isAdded = last !== undefined && old.length > 0 && [...old, last].join() === wanted.join()
+  const isAdded = last !== undefined && [...old, last].join() === wanted.join()
   return isAdded ? inserted(text, list, last, { ...styleOf(text, list), isWide: true }) : undefined
 }
 
@@ -204,7 +204,8 @@ const inserted = (text: string, map: Node, member: string, style: Style): readon
   }
   const place = endOfComments(text, comma.isComma ? comma.end : end, close)
   const line = `${style.lineBreak}${style.indent}${member}${comma.isComma ? ',' : ''}`
-  const tail = lineEnd(text, place) < close ? '' : style.lineBreak
+  const isOwnLine = map.type === 'object' && lineEnd(text, place) >= close
+  const tail = isOwnLine ? style.lineBreak : ''
   const own = { start: place, end: place, text: line + tail }
   return comma.isComma ? [own] : [{ start: end, end, text: ',' }, own]
 }
@@ -222,26 +223,33 @@ const intoEmpty = (text: string, map: Node, member: string, style: Style): Splic
   const before = text.slice(map.offset + 1, close)
   const kept = before.trimEnd()
   const start = map.offset + 1 + kept.length
-  if (!text.includes('\n')) return { start, end: close, text: `${kept === '' ? '' : ' '}${member}` }
+  const isFlat = map.type === 'array' ? isOneLine(text, map) : !text.includes('\n')
+  if (isFlat) return { start, end: close, text: `${kept === '' ? '' : ' '}${member}` }
   const outer = indentAt(text, map.offset)
   return { start, end: close, text: `${style.lineBreak}${style.indent}${member}${style.lineBreak}${outer}` }
 }
 
 /** Removes a member with one comma; adjacent comments stay. */
 const taken = (text: string, map: Node, member: Node): readonly Splice[] => {
-  const end = member.offset + member.length
-  const after = signAfter(text, end)
-  const index = map.children?.indexOf(member) ?? 0
-  const previous = map.children?.[index - 1]
-  if (after.isComma || previous === undefined) {
-    const isNext = after.isComma && text.slice(end, after.end).trim() === ','
-    const comma = after.isComma && !isNext ? [{ start: after.end - 1, end: after.end, text: '' }] : []
-    return [withoutLine(text, member.offset, isNext ? after.end : end), ...comma]
+  const after = signAfter(text, member.offset + member.length)
+  const isNext = after.isComma && text.slice(member.offset + member.length, after.end).trim() === ','
+  const end = isNext ? after.end : member.offset + member.length
+  const before = endOfComma(text, map, member)
+  if (before !== undefined) {
+    const gap = text.slice(before, member.offset)
+    const isClosed = /^[ \t]*$/.test(text.slice(end, map.offset + map.length - 1))
+    const isBeside = isClosed ? gap.trim() === '' : !after.isComma && /^[ \t]*$/.test(gap)
+    if (isBeside) return [{ start: isNext ? before : before - 1, end, text: '' }]
   }
-  const comma = signAfter(text, previous.offset + previous.length)
-  const isBeside = /^[ \t]*$/.test(text.slice(comma.end, member.offset))
-  if (isBeside) return [{ start: comma.end - 1, end, text: '' }]
-  return [{ start: comma.end - 1, end: comma.end, text: '' }, withoutLine(text, member.offset, end)]
+  const lone = after.isComma ? after.end : before
+  const comma = isNext || lone === undefined ? [] : [{ start: lone - 1, end: lone, text: '' }]
+  return [...comma, withoutLine(text, member.offset, end)]
+}
+
+/** Returns the end of the comma before a member; undefined for the first one. */
+const endOfComma = (text: string, map: Node, member: Node): number | undefined => {
+  const previous = map.children?.[map.children.indexOf(member) - 1]
+  return previous && signAfter(text, previous.offset + previous.length).end
 }
 
 /** Also removes the surrounding white space, and the line if it becomes empty. */
@@ -251,6 +259,7 @@ const withoutLine = (text: string, start: number, end: number): Splice => {
   const last = lineEnd(text, end)
   const isLast = text.slice(end, last).trim() === ''
   if (isFirst && isLast) return { start: first, end: nextLine(text, end), text: '' }
+  if (isLast) return { start: first + text.slice(first, start).trimEnd().length, end, text: '' }
   const spaces = /^[ \t]*/.exec(text.slice(end))?.[0].length ?? 0
-  return { start, end: isLast ? end : end + spaces, text: '' }
+  return { start, end: end + spaces, text: '' }
 }
