@@ -1,6 +1,9 @@
 import { plainLine } from './secrets/plain-text.js'
 
-/** Stack frames and other lines that a runtime prints around an error. */
+/**
+ * Stack frames and other lines that a runtime prints around an error. Programs write them: no form here may
+ * take more than linear time.
+ */
 const SURROUNDINGS: readonly RegExp[] = [
   // Node, and frames of the JVM and .NET.
   /^\s+at \S/,
@@ -9,7 +12,7 @@ const SURROUNDINGS: readonly RegExp[] = [
   /^(?:file:\/\/|node:)?\S+:\d+$/,
   /^\s+throw \w+;?$/,
   /^\s*triggerUncaughtException\(/,
-  /^\(Use `node .*` to show where .*\)\s*$/,
+  /^\(Use `node [^`]*` to show where /,
   /^\s+(?:code|errno|syscall|requireStack|\[Symbol\(.*\)\]): /,
   /^\s*[{}[\]]+,?\s*$/,
   // Python, also within exception groups.
@@ -23,7 +26,7 @@ const SURROUNDINGS: readonly RegExp[] = [
   /^goroutine \d+ \[/,
   /^created by /,
   /^\s+\S+\.go:\d+/,
-  /^[\w./*()-]+\(.*\)$/,
+  /^[\w./*()-][\w./*)-]*\(.*\)$/,
   /^exit status \d+$/,
   /^\[signal SIG/,
   // Rust.

@@ -308,3 +308,27 @@ t.test('the lines that name the cause of an exit are kept, stack frames are not'
   t.same(errorLines(['    at x (y.js:1:2)'], 5), ['at x (y.js:1:2)'], 'unless there is nothing else')
   t.same(errorLines(['\u001b[31mred\u001b[0m\rline'], 5), ['red line'])
 })
+
+t.test('lines of a program that are meant to take long are read in linear time', t => {
+  const before = process.cpuUsage()
+  const parts = [
+    '(',
+    'a(',
+    '()',
+    '(Use `node ` to show where ',
+    '^ ',
+    ' at ',
+    'a.',
+    'a:',
+    'Error',
+    '| ',
+    "' panicked",
+  ]
+  for (const part of parts) {
+    const line = `${part.repeat(64 * 1024).slice(0, 64 * 1024)}!`
+    t.type(isTelling(line), 'boolean')
+    t.type(errorLine([line]), 'string')
+  }
+  t.ok(process.cpuUsage(before).user < 2_000_000, 'of our time, whatever else the machine does')
+  t.end()
+})

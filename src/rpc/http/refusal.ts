@@ -195,7 +195,7 @@ const ofPage = (html: string): string => {
 
 /** Returns the contents of the first element of this name; takes linear time. */
 const elementText = (html: string, name: string): string | undefined => {
-  const open = new RegExp(`<${name}\\b[^>]*>`, 'i').exec(html)
+  const open = new RegExp(`<${name}\\b[^<>]*>`, 'i').exec(html)
   if (open === null) return undefined
   const rest = html.slice(open.index + open[0].length)
   const end = rest.search(new RegExp(`</${name}\\b`, 'i'))
