@@ -203,7 +203,7 @@ export class Reloader {
     if (next === undefined) return
     apply(next)
     this.#active = next
-    log.warn({ file }, 'users or tokens that the refused configuration no longer has lost their access')
+    log.warn({ file }, 'ended the access of users and tokens that the rejected configuration lacks')
   }
 
   /** Returns the reasons to reject a configuration. */

@@ -28,7 +28,7 @@ export const obstacleToEnable = (
   if (pattern !== undefined)
     return {
       message: `the pattern "${pattern}" in tools.deny of ${server} hides ${own}`,
-      fix: 'replace the pattern in the configuration by the names of the tools to hide',
+      fix: 'in the configuration, replace the pattern with the names of the tools to hide',
     }
   if (allow === undefined || matcherOf(allow)(own)) return undefined
   return {

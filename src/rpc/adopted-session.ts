@@ -149,7 +149,7 @@ export const replicaLost = (id: JsonText): Buffer =>
 
 /** Encodes the answer to a request that ran when the proxy was killed. */
 export const proxyRestarted = (id: JsonText): Buffer =>
-  lostAnswer(id, 'The proxy was restarted while this request ran: it may have run', {
+  lostAnswer(id, 'The proxy was restarted during this request: it may have run', {
     reason: 'proxy_restarted',
     mayHaveRun: true,
   })

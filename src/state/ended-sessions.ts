@@ -94,7 +94,7 @@ export class EndedSessions {
     this.#isWarned = true
     this.#log.warn(
       { err: thrown, file: this.#file },
-      'cannot list an ended session: after a restart, its client could continue it',
+      'cannot record an ended session: its client could continue it after a restart',
     )
   }
 }

@@ -163,7 +163,7 @@ t.test('an error elsewhere in the file does not keep the access of removed users
   await bench.reloader.reload()
   t.match(bench.last, { result: 'refused' })
   t.match(bench.applied, [{ added: [], settings: ['auth'] }], 'nothing else is applied')
-  t.match(bench.logged.at(-1), 'no longer has lost their access')
+  t.match(bench.logged.at(-1), 'ended the access of users and tokens')
   const now = bench.config.auth?.people ?? []
   t.same(
     now.map(({ name, tokens }) => [name, tokens.map(({ sha256 }) => sha256[0]).join('')]),

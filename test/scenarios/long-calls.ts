@@ -130,6 +130,6 @@ t.test('a call whose client left ends after ten minutes, also at its server', as
   const other = new RawClient(address.url)
   await ticking(clock, other.initialize())
   const { last } = await ticking(clock, other.call(2, 's__seen'))
-  t.match(last.text, /notifications\/cancelled.*its client is gone/)
+  t.match(last.text, /notifications\/cancelled.*its client disconnected/)
   tickUntilEnd()
 })

@@ -340,7 +340,7 @@ t.test('a list that others can write is neither read nor written', { skip: isWin
   chmodSync(join(dir, 'ended-sessions'), 0o666)
   t.equal(first.send('DELETE', { id }).status, 200)
   t.equal(await first.list(id), 404, 'it has ended here at least')
-  t.match(first.lines, [[{ file: join(dir, 'ended-sessions') }, /cannot list an ended session/]])
+  t.match(first.lines, [[{ file: join(dir, 'ended-sessions') }, /cannot record an ended session/]])
   t.equal(readFileSync(join(dir, 'ended-sessions'), 'utf8'), '')
 })
 

@@ -102,7 +102,10 @@ export const install = defineVerb({
 const checkServer = ({ server, view, takeOver }: Args, { ownFile }: Context): void => {
   if (server === undefined) return
   if (view !== undefined || takeOver === true)
-    throw new CliError(EXIT.usage, `--server excludes ${view === undefined ? '--take-over' : '--view'}`)
+    throw new CliError(
+      EXIT.usage,
+      `--server cannot be combined with ${view === undefined ? '--take-over' : '--view'}`,
+    )
   if (ownFile.servers.has(server)) return
   const names = [...ownFile.servers.keys()].join(', ')
   throw new CliError(EXIT.usage, `there is no server ${server}; there are: ${names || 'none'}`)

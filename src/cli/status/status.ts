@@ -208,7 +208,7 @@ const callsText = ({ calls, oldestCallMs }: ProxyStatus): string => {
 
 const STAGES: Readonly<Record<CallInFlight['where'], string>> = {
   proxy: 'in the proxy',
-  waiting: 'waits for its server',
+  waiting: 'waiting for its server',
   server: 'at its server',
 }
 

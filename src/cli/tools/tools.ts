@@ -22,7 +22,7 @@ export const tools = defineVerb({
   describe: 'List tools, or disable and enable them in the configuration',
   flags: { config: configOption, json: jsonOption },
   positionals: {
-    what: { type: 'string', describe: 'A server; or `disable` or `enable`' },
+    what: { type: 'string', describe: 'A server, or `disable` or `enable`' },
     names: {
       type: 'string',
       array: true,
@@ -31,9 +31,9 @@ export const tools = defineVerb({
     },
   },
   examples: [
-    ['mcp-proxy tools github', 'The tools of a server, and the disabled ones'],
-    ['mcp-proxy tools disable github__delete_repo', 'Hides a tool; a running proxy follows'],
-    ['mcp-proxy tools enable github__delete_repo', 'Shows it again'],
+    ['mcp-proxy tools github', 'List the tools of a server, including disabled ones'],
+    ['mcp-proxy tools disable github__delete_repo', 'Hide a tool; a running proxy applies the change'],
+    ['mcp-proxy tools enable github__delete_repo', 'Show it again'],
   ],
   async run({ config, json = false, what, names }) {
     if (what === 'disable' || what === 'enable') return await switched(what, names, { config, json })
@@ -120,7 +120,9 @@ const switched = async (
   { config, json }: Flags,
 ): Promise<number> => {
   if (names.length === 0)
-    throw new CliError(EXIT.usage, `which tool? Name one, such as github__search`, { fix: 'mcp-proxy tools' })
+    throw new CliError(EXIT.usage, 'which tool? Name one, such as github__search', {
+      fix: 'mcp-proxy tools',
+    })
   const [{ own, files }, { servers }, { writeOwnFile }, { toolSwitched }] = await Promise.all([
     openOwn(config),
     readConfiguration(config),

@@ -177,7 +177,7 @@ const readUrl = (
   const written = { url: String(item.node.value) }
   if (address?.is === 'socket') {
     warnIgnored(entry, ['headers', 'forwardHeaders'], 'sockets do not take headers', context)
-    warnIgnored(entry, ['proxy', 'tls'], 'sockets are on this machine', context)
+    warnIgnored(entry, ['proxy', 'tls'], 'a socket is on this machine', context)
     return { transport: { kind: 'socket', path: address.path }, written }
   }
   if (address?.is === 'wrong') report.error(item, address.words)

@@ -221,7 +221,7 @@ export const server = z.object(
     envFile: text('Write the path of a file, such as ".env".')
       .optional()
       .describe(
-        'A file with further variables of the program, in the format of dotenv, relative to this file; `env` takes precedence. `${NAME}` in a value is a variable of an earlier line or of the proxy. The file is read whenever this file is, and when it changes.',
+        'A dotenv file with additional variables for the program, relative to this file; `env` takes precedence. `${NAME}` in a value is a variable of an earlier line or of the proxy. The file is read again when it or this file changes.',
       )
       .meta({ as: 'transport', reload: 'replaced' }),
     inheritEnv: flag()

@@ -1,3 +1,4 @@
+import { delimiter } from 'node:path'
 import type { Environment, Loaded, ProxyConfig, VariableSource } from '../../config/types.js'
 import { cause, causeLine } from '../../diagnostics/explain.js'
 import { systemClock } from '../../kernel/async/clock.js'
@@ -181,7 +182,7 @@ export class ProxyEnvironment {
 
 /** Joins two search paths; the first one takes precedence. */
 const joinedPaths = (...paths: readonly (string | undefined)[]): string =>
-  [...new Set(paths.flatMap(path => path?.split(':') ?? []))].join(':')
+  [...new Set(paths.flatMap(path => path?.split(delimiter) ?? []))].join(delimiter)
 
 const isOnlyOurs = ({ name, from }: ProxyConfig['variables'][number]): boolean =>
   from === 'environment' && !SAME.has(name)

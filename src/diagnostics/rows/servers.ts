@@ -98,10 +98,13 @@ export const SERVER_CAUSES = {
   'D035.path': { why: 'it answers {status} there', fix: 'write "url": "{url}"' },
   'D035.broken': { why: 'it answers {status}', fix: 'contact its operator' },
   'D035.refused': { why: 'it answers {status}' },
-  'D035.reason': { label: 'HTTP {status}', fix: 'correct what its answer names, or contact its operator' },
+  'D035.reason': {
+    label: 'HTTP {status}',
+    fix: 'correct the problem that its answer names, or contact its operator',
+  },
   'D035.gateway': {
     label: 'gateway',
-    fix: 'check whether the server behind its gateway or reverse proxy runs, and the path in its "url"',
+    fix: 'check that the server behind the gateway or reverse proxy is running, and the path in its "url"',
   },
   'D035.session': {
     label: 'session lost',
@@ -109,7 +112,7 @@ export const SERVER_CAUSES = {
   },
   'D035.page': {
     label: 'not MCP',
-    fix: 'check the path in its "url", and whether a gateway wants a login first',
+    fix: 'check the path in its "url", and whether a gateway requires a login first',
   },
   'D035.status': { label: 'HTTP {status}' },
   D036: {

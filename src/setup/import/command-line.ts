@@ -47,5 +47,5 @@ export const withoutWindows = (
   }
   const [, runner] = /^([\w-]+)\.(?:cmd|bat|exe)$/i.exec(program) ?? []
   if (runner === undefined) return { words, notes: [] }
-  return { words: [runner, ...args], notes: [`${program} is for Windows, and is now ${runner}`] }
+  return { words: [runner, ...args], notes: [`replaced ${program}, which is for Windows, with ${runner}`] }
 }

@@ -43,7 +43,7 @@ export class Children {
     this.onChange?.()
   }
 
-  /** Call when a container has ended, or was told to. */
+  /** Call when a container has ended or is being stopped. */
   stopped(container: RecordedContainer): void {
     this.#containers.delete(container)
     this.onChange?.()

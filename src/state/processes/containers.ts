@@ -11,11 +11,11 @@ export interface RecordedContainer {
   readonly cidfile: string
   readonly stop: readonly string[]
   readonly cwd: string
-  /** Only the variables by which that program finds its daemon. */
+  /** Only the variables that the program needs to find its daemon. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The time for a container to stop, of which it has five seconds until it is killed. */
+/** Time limit of the stop command, which kills the container after five seconds. */
 const STOP_MS = 15_000
 const ID = /^[0-9a-f]{12,64}$/
 const ID_BYTES = 128
@@ -43,12 +43,12 @@ export const prepareContainer = (
     else if (idIn(run.cidfile) !== undefined) rmSync(run.cidfile, { force: true })
     return run
   } catch (thrown) {
-    log.warn({ err: thrown }, 'cannot write the id of a container, which may outlive its server')
+    log.warn({ err: thrown }, 'cannot record the id of a container: it may outlive its server')
     return undefined
   }
 }
 
-/** Returns the record of a container for the case that this proxy is killed. */
+/** Returns the record with which the next proxy stops a container, if this one is killed. */
 export const recordOf = (
   { cidfile, stop }: ContainerRun,
   { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },

@@ -38,8 +38,8 @@ export const SwitchList = ({
   if (!canSwitch || tools.length === 0) return null
   return (
     <section aria-labelledby="switches">
-      <h3 id="switches">Tools on and off</h3>
-      <p class="muted">Changes the configuration file, for all clients.</p>
+      <h3 id="switches">Turn tools on or off</h3>
+      <p class="muted">Changes are written to the configuration file and apply to all clients.</p>
       <p class="wrong" role="status">
         {why}
       </p>

@@ -210,7 +210,7 @@ export class LegacyUplink implements Client {
     if (this.#calls.size === 0) return
     for (const call of this.#calls.values()) {
       const { goneMs } = call.replies
-      if (goneMs !== undefined && goneMs <= ms) call.cancel('its client is gone')
+      if (goneMs !== undefined && goneMs <= ms) call.cancel('its client disconnected')
     }
   }
 

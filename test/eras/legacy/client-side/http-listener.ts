@@ -1051,7 +1051,7 @@ t.test('a call ends ten minutes after its client lost the connection and did not
   clock.advance(10 * 60_000 - 2000)
   t.same(handler.cancels, [])
   clock.advance(3000)
-  t.same(handler.cancels, ['tools/call its client is gone', 'tools/call its client is gone'])
+  t.same(handler.cancels, ['tools/call its client disconnected', 'tools/call its client disconnected'])
   clock.advance(50 * 60_000)
   t.equal(handler.cancels.length, 2, 'a client that waits has no limit')
   handler.last.end(EMPTY)
