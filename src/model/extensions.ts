@@ -7,8 +7,6 @@ import {
   membersOf,
   objectText,
   rawText,
-  withMember,
-  withoutMember,
 } from '../kernel/json/text.js'
 import type { Revision } from './revision.js'
 import type { ServerRequestMode } from './server-request-mode.js'
@@ -27,8 +25,6 @@ interface ExtensionRow {
   readonly mode?: ServerRequestMode
   /** False if clients of several servers cannot use it, although their declarations reach the servers. */
   readonly isAnnounced?: boolean
-  /** Merges settings of servers that differ; undefined: they become `{}`. */
-  readonly merge?: (settings: readonly JsonText[]) => JsonText
 }
 
 const PREFIX = 'io.modelcontextprotocol/'
@@ -39,20 +35,13 @@ export const UI = `${PREFIX}ui`
 export const TASKS_EXTENSION = `${PREFIX}tasks`
 
 const TRUE = rawText('true')
-const DIRECTORY_READ = 'directoryRead'
-
-/** Directories can be read if any server supports it; the other settings must agree (SEP-2640). */
-const mergeSkills = (settings: readonly JsonText[]): JsonText => {
-  const merged = sameOrEmpty(settings.map(one => withoutMember(one, DIRECTORY_READ)))
-  const isReadable = settings.some(one => memberOf(one, DIRECTORY_READ)?.equals(TRUE) === true)
-  return isReadable ? withMember(merged, DIRECTORY_READ, TRUE) : merged
-}
 
 const ROWS: ReadonlyMap<string, ExtensionRow> = new Map<string, ExtensionRow>([
   [`${PREFIX}oauth-client-credentials`, { kind: 'hop' }],
   [`${PREFIX}enterprise-managed-authorization`, { kind: 'hop' }],
   [UI, { kind: 'carried' }],
-  [`${PREFIX}skills`, { kind: 'carried', merge: mergeSkills }],
+  // Not announced while the proxy refuses `skills/*`.
+  [`${PREFIX}skills`, { kind: 'carried', isAnnounced: false }],
   [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', isAnnounced: false }],
 ])
 
@@ -88,26 +77,15 @@ export const joinExtensions = (announced: readonly Extensions[], mode: ServerReq
   return new Map(
     [...ids]
       .filter(id => isCarried(id) && mayPass(id, mode) && ROWS.get(id)?.isAnnounced !== false)
-      .map(id => [
-        id,
-        mergeSettings(
-          id,
-          announced.flatMap(each => each.get(id) ?? []),
-        ),
-      ]),
+      .map(id => [id, mergeSettings(announced.flatMap(each => each.get(id) ?? []))]),
   )
 }
 
-const mergeSettings = (id: string, settings: readonly JsonText[]): JsonText => {
-  const [first] = settings
-  const merge = ROWS.get(id)?.merge
-  return first !== undefined && areSame(settings) ? first : (merge?.(settings) ?? EMPTY)
+/** Returns settings that all servers agree on; otherwise `{}`. */
+const mergeSettings = ([first = EMPTY, ...others]: readonly JsonText[]): JsonText => {
+  const text = canonicalJson(first)
+  return others.every(other => canonicalJson(other) === text) ? first : EMPTY
 }
-
-const areSame = (settings: readonly JsonText[]): boolean => new Set(settings.map(canonicalJson)).size === 1
-
-const sameOrEmpty = (settings: readonly JsonText[]): JsonText =>
-  (areSame(settings) ? settings[0] : undefined) ?? EMPTY
 
 export const encodeExtensions = (extensions: Extensions): JsonText => objectText([...extensions])
 
@@ -124,7 +102,7 @@ export interface Declaration {
 
 /**
  * Returns the part of a declaration for a server of a mode: everything if the server `isAlone`, otherwise the
- * extensions that cross a proxy with several servers. Undefined if nothing is left and nothing is withheld.
+ * extensions that cross a proxy with several servers.
  */
 export const narrowDeclaration = (
   declared: Declaration,

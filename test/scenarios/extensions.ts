@@ -164,6 +164,17 @@ for (const client of ERAS)
       },
     )
 
+    t.test(`${pair}: skills are announced only where they are served`, async t => {
+      const announced = `{"tools":{},"extensions":{"${META}skills":{"directoryRead":true},"${UI}":{}}}`
+      const serve = startProxy(t, { a: extended(server, announced) })
+      const merging = await connect(t, (await serve.listen({ port: 0 })).url, client)
+      t.match(merging.welcome, `"extensions":{"${UI}":{}}`)
+      t.equal((await merging.send('skills/list')).error.code, -32601)
+      const bridge = startProxy(t, { a: extended(server, announced) }, { isAlone: true })
+      const single = await connect(t, (await bridge.listen({ port: 0 })).url, client)
+      t.match(single.welcome, `"${META}skills":{"directoryRead":true}`)
+    })
+
     t.test(`${pair}: requests of unknown methods pass to a single server, byte for byte`, async t => {
       const proxy = startProxy(t, { a: extended(server) }, { isAlone: true })
       const { url } = await proxy.listen({ port: 0 })
