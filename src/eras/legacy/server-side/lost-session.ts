@@ -27,8 +27,11 @@ const SIGNS: ReadonlyMap<number, Sign> = new Map([
   ...[402, 405, 407, 408, 413, 414, 415, 425, 429, 431, 451].map(status => [status, 'unrelated'] as const),
 ])
 
-const signOf = (status: number): Sign =>
-  SIGNS.get(status) ?? (status >= 400 && status < 500 ? 'named' : 'unrelated')
+const signOf = (refusal: HttpRefusal): Sign => {
+  const { status } = refusal
+  const sign = SIGNS.get(status) ?? (status >= 400 && status < 500 ? 'named' : 'unrelated')
+  return sign === 'lost-without-challenge' && hasChallenge(refusal) ? 'unrelated' : sign
+}
 
 /** Words of servers that do not know the session, or have not seen its `initialize`; without spaces. */
 const SIGNS_OF_LOSS: readonly string[] = [
@@ -56,15 +59,13 @@ const UNKNOWN_SESSION = -32001
  */
 export const meansLostSession = (
   refusal: HttpRefusal,
-  { hasId, hasWorked }: SessionHistory,
+  history: SessionHistory,
   answer: AnswerToUs = 'none',
 ): boolean => {
-  const { status } = refusal
-  if (answer === 'result') return false
-  if (answer !== 'none') return isAboutSession(status, answer)
-  const sign = signOf(status)
-  if (sign === 'unrelated') return false
-  if (sign === 'lost-without-challenge' && hasChallenge(refusal)) return false
+  const sign = signOf(refusal)
+  if (answer === 'result' || sign === 'unrelated') return false
+  if (answer !== 'none') return isAboutSession(answer, refusal, history)
+  const { hasId, hasWorked } = history
   const isCertain = hasId && (sign === 'lost' || (sign === 'lost-without-challenge' && hasWorked))
   return isCertain || (hasWorked && namesSession(refusal))
 }
@@ -83,8 +84,12 @@ export const answerIn = (body: Buffer, id: OwnId): AnswerToUs => {
 }
 
 /** An error about the parameters of a request, or an unknown name in it, is not about our session. */
-const isAboutSession = (status: number, { code, message }: Exclude<AnswerToUs, string>): boolean =>
-  (status === 404 && code === UNKNOWN_SESSION) || (UNREAD.has(code) && isAbout(message))
+const isAboutSession = (
+  { code, message }: Exclude<AnswerToUs, string>,
+  { status }: HttpRefusal,
+  { hasId, hasWorked }: SessionHistory,
+): boolean =>
+  (hasId && status === 404 && code === UNKNOWN_SESSION) || (hasWorked && UNREAD.has(code) && isAbout(message))
 
 const namesSession = (refusal: HttpRefusal): boolean =>
   isAbout(`${refusal.statusText} ${reasonIn(refusal) ?? ''}`)

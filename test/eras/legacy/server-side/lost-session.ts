@@ -67,6 +67,9 @@ t.test('other refusals leave the session as it is', t => {
     [refusal(400), error(-32603, 'session store failed')],
     [refusal(404), error(-32602, 'no such tool')],
     [refusal(404), 'result'],
+    [refusal(500), error(-32000, 'Browser session crashed')],
+    [refusal(429), error(-32000, 'Too many sessions')],
+    [refusal(401, '', CHALLENGE), error(-32001, 'Session expired')],
   ]
   for (const [one, answer] of kept) t.notOk(meansLostSession(one, WORKED, answer), lossText(one))
   t.end()
@@ -77,6 +80,8 @@ t.test('a session that never worked, or has no id, is lost only if the server is
   t.ok(meansLostSession(refusal(404), fresh))
   t.notOk(meansLostSession(refusal(400, 'no session'), fresh))
   t.notOk(meansLostSession(refusal(401), fresh))
+  t.ok(meansLostSession(refusal(404), fresh, error(-32001, 'Session not found')))
+  t.notOk(meansLostSession(refusal(400), fresh, error(-32000, 'No session')))
   const nameless = { hasId: false, hasWorked: true }
   t.notOk(meansLostSession(refusal(404), nameless))
   t.notOk(meansLostSession(refusal(401), nameless))
