@@ -15,6 +15,7 @@ import { memoize } from '../../../kernel/memoize.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import { LISTEN, type Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
+import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
@@ -42,9 +43,6 @@ export interface Response {
 
 const OK = 200
 
-const isUnknown = (method: string, error: JsonText): boolean =>
-  !REQUESTS.has(method) && memberOf(error, 'code')?.toString() === '-32601'
-
 /**
  * Encodes an outcome for a client of this revision, with `identity` (our `Implementation` object) in its
  * `_meta`.
@@ -65,8 +63,7 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       return errorResponse(
         id,
         projectModernError(outcome.error, { uri, declared: asked.declared }),
-        // The server of a bridge itself refuses methods that this revision lacks.
-        isUnknown(method, outcome.error) ? 'entry' : 'dispatched',
+        isMethodRefused(method, outcome.error) ? 'entry' : 'dispatched',
       )
     }
     case 'fault':
@@ -78,6 +75,10 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
       )
   }
 }
+
+/** Returns whether a server refuses a method that only a bridge passes, because this revision lacks it. */
+const isMethodRefused = (method: string, error: JsonText): boolean =>
+  !REQUESTS.has(method) && errorCode(error) === RPC_CODES['unknown-method']
 
 const encodeAnyResult = (
   { result, isPlain, hints, passedFrom }: Outcome & { readonly kind: 'result' },

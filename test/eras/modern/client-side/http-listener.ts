@@ -120,6 +120,17 @@ t.test('a method that the proxy does not offer at the moment is 404, a server’
   t.same([lacking.status, lacking.json.error?.code], [400, -32021])
 })
 
+t.test('a method that this revision lacks is 404 if the server of a bridge refuses it', async t => {
+  const { handler, ask } = start()
+  Object.assign(handler, { passesUnknown: true })
+  const refused = ask(modern(1, 'vendor/do'))
+  handler.last.end({ kind: 'error', error: rawText('{"code":-32601,"message":"m"}') })
+  t.same([refused.status, refused.json.error?.code], [404, -32601])
+  const failing = ask(modern(2, 'vendor/do'))
+  handler.last.end({ kind: 'error', error: rawText('{"code":-32602,"message":"m"}') })
+  t.same([failing.status, failing.json.error?.code], [200, -32602])
+})
+
 t.test('notifications get 202 regardless of their headers, and change nothing', async t => {
   const { handler, post, ask } = start()
   const running = ask(call(1))
