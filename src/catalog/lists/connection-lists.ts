@@ -180,6 +180,7 @@ export class ConnectionLists {
 
   /** Returns the states of a list that clients use now, and forgets those of clients that are gone. */
   #usedStates(connection: Connection, list: ListName): readonly ListState[] {
+    if (!connection.shares.isSplit) return [this.#state(connection, list, NOTHING_DECLARED)]
     const used = new Map(
       [...connection.clients].map(client => connection.shares.declaredBy(client)).map(one => [one.key, one]),
     )
