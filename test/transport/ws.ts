@@ -543,6 +543,21 @@ t.test('what cannot be a connection is refused before one is tried', async t => 
   await t.rejects(dial('ws://127.0.0.1:1/', { signal: AbortSignal.abort() }), { code: 'cancelled' })
 })
 
+t.test('a tunnel is closed if the handshake cannot be sent', async t => {
+  let closed: Promise<unknown> | undefined
+  const port = await portOf(
+    t,
+    createTcpServer(socket => {
+      closed = new Promise(resolve => socket.on('error', resolve).on('close', resolve))
+      socket.once('data', () => void socket.write('HTTP/1.1 200 Connected\r\n\r\n')).resume()
+    }),
+  )
+  const http = { url: `http://127.0.0.1:${port}`, from: '"proxy"' }
+  const attempt = dial('ws://mcp.corp.invalid/', { proxy: { http }, headers: { 'X-Key': 'a\nb' } })
+  await t.rejects(attempt, { code: 'unavailable', message: /check "headers"/ })
+  await closed
+})
+
 t.test('a server that never answers is given up, by the clock or on request', async t => {
   const port = await portOf(
     t,

@@ -88,6 +88,7 @@ function open({ bounds, headers, tls = {}, url }: Resolved, proof: Proof, tunnel
       maxPayload: maxMessageBytes(bounds.max, 'server'),
     })
   } catch (error) {
+    tunnel?.destroy()
     throw new Fault('unavailable', 'a header of the server is not valid: check "headers"', { cause: error })
   }
 }
