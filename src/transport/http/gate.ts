@@ -167,7 +167,7 @@ export class HttpGate {
       })
     }
     try {
-      if (this.#options.base === undefined || this.#isBelowBase(request)) this.#dispatch(request, response)
+      if (this.#isBelowBase(request)) this.#dispatch(request, response)
       else this.#deny(request, response, OUTSIDE)
     } catch (error) {
       this.#failed(response, error)
@@ -184,11 +184,9 @@ export class HttpGate {
     socket.on('error', nothing)
     this.#findClient(request)
     const remoteAddress = clientAddressOf(request)
-    if (!this.#isBelowBase(request)) refuseOn(socket, OUTSIDE.status, OUTSIDE)
-    else
-      void this.#upgrade(request, socket, head).then(status => {
-        if (status !== undefined) this.#refused(request, status, remoteAddress)
-      })
+    void this.#upgrade(request, socket, head).then(status => {
+      if (status !== undefined) this.#refused(request, status, remoteAddress)
+    })
   }
 
   #findClient(request: IncomingRequest): void {
@@ -236,6 +234,10 @@ export class HttpGate {
   /** Resolves with the status of a refused upgrade, if any; never rejects. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
+      if (!this.#isBelowBase(request)) {
+        refuseOn(socket, OUTSIDE.status, OUTSIDE)
+        return OUTSIDE.status
+      }
       const denial = this.#reject(request, '', request.headers.origin)
       const admitted = denial ?? (await this.#options.authorize(request, pathOf(request)))
       if (!isDenial(admitted)) return await this.#options.upgrade?.(request, socket, head, admitted)

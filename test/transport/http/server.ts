@@ -683,6 +683,27 @@ t.test('each refusal is told with the address that it went to', async t => {
   ])
 })
 
+t.test('requests and upgrades outside the base path are refused, and told', async t => {
+  const refused: RefusedRequest[] = []
+  const { listener } = await listening(t, echo, {
+    base: { path: '/tools', isStrict: true },
+    onRefused: one => void refused.push(one),
+    upgrade: () => undefined,
+  })
+  const { port } = listener
+  const get = `GET /mcp HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`
+  for (const request of [get, offer(port, 'websocket', '/ws')]) {
+    const { seen } = raw(t, port, request)
+    await until(() => seen.closed, 'the end')
+    t.match(seen.text, /^HTTP\/1.1 404 .*listen\.path/s)
+  }
+  await until(() => refused.length === 2, 'both refusals')
+  t.match(refused, [
+    { status: 404, path: '/mcp' },
+    { status: 404, path: '/ws' },
+  ])
+})
+
 t.test('upgrades pass the same guards, and need a handler', async t => {
   const upgrade: UpgradeHandler = (_request, socket) => {
     socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
