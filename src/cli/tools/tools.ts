@@ -1,8 +1,7 @@
 import { couldOwn, prefixOf } from '../../app/server-registry.js'
 import { suggest } from '../../config/schema/suggest.js'
-import { isPattern } from '../../config/tool-rules.js'
+import { isHidden, isPattern } from '../../config/tool-rules.js'
 import type { ServerConfig } from '../../config/types.js'
-import { matcherOf } from '../../kernel/globs.js'
 import { type JsonText, memberOf, stringOf } from '../../kernel/json/text.js'
 import { isObject } from '../../kernel/object.js'
 import type { FileChange, Json } from '../../setup/edit/change.js'
@@ -140,8 +139,9 @@ const switched = async (
     if (change === undefined) continue
     if ('message' in change)
       throw new CliError(isEnabling ? EXIT.negative : EXIT.usage, change.message, { fix: change.fix })
+    const { at, name, value = null } = change
     changes.push(change)
-    entries.set(tool.server, changed(entry, change))
+    entries.set(tool.server, withValue(entry, [...at.slice(1), name], value))
   }
   const isWritten = await writeOwnFile(files, own, changes)
   if (json)
@@ -152,14 +152,17 @@ const switched = async (
   return await followedBy(file)
 }
 
-/** Returns an entry as it is after a change, for the next tool of the same server. */
-const changed = (entry: ImportedEntry, { at: [, ...path], value = null }: FileChange): ImportedEntry => {
-  const rules: Json = { ...(isObject(entry['tools']) ? entry['tools'] : {}), deny: value }
-  const inner = entry['x-mcp-proxy']
-  if (path[0] !== 'x-mcp-proxy' || !isObject(inner)) return { ...entry, tools: rules }
-  const own = inner as ImportedEntry
-  const before = isObject(own['tools']) ? (own['tools'] as ImportedEntry) : {}
-  return { ...entry, 'x-mcp-proxy': { ...own, tools: { ...before, deny: value } } }
+/** Returns an entry with another value on a path. */
+const withValue = (
+  entry: ImportedEntry,
+  [key = '', ...rest]: readonly string[],
+  value: Json,
+): ImportedEntry => {
+  const inner = entry[key]
+  return {
+    ...entry,
+    [key]: rest.length === 0 ? value : withValue(isObject(inner) ? inner : {}, rest, value),
+  }
 }
 
 interface Lookup {
@@ -205,9 +208,8 @@ const checkKnown = (
   }: Pick<Lookup, 'servers'> & { readonly running: readonly (NamedTool & { readonly name: string })[] },
 ): void => {
   const rules = servers.find(one => one.name === server)?.tools
-  const isHidden = rules !== undefined && (matcherOf(rules.deny)(own) || rules.allow !== undefined)
   const names = running.filter(tool => tool.server === server).map(tool => tool.name)
-  if (!isHidden && names.length > 0) throw unknownTool(name, names)
+  if (names.length > 0 && (rules === undefined || !isHidden(rules, own))) throw unknownTool(name, names)
 }
 
 const unknownTool = (name: string, names: readonly string[]): CliError => {

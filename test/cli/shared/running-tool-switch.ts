@@ -1,30 +1,16 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { ToolSwitchesView } from '../../../src/control/api/tool-switches.js'
 import { until } from '../../support/processes.js'
 import { logInPage } from '../../support/proxy/page-login.js'
-import { configFile, runHere, startBin, tiny } from '../../support/proxy/start.js'
+import { runHere, startBin } from '../../support/proxy/start.js'
+import { toolRulesFile } from '../../support/proxy/tool-rules.js'
 
 const start = async (t: Test) => {
-  const file = configFile(t, {})
-  const program = JSON.stringify({ ...tiny(), start: 'eager' }).slice(1, -1)
-  const lines = [
-    '{',
-    '  "mcpServers": {',
-    `    "gh": { ${program}, "prefix": "gh" }, // main`,
-    `    "fig": { ${program}, "tools": { "deny": [`,
-    '      "facts", // expensive',
-    '      "ref*"',
-    '    ] } },',
-    `    "few": { ${program}, "tools": { "allow": ["echo"] } }`,
-    '  }',
-    '}',
-  ]
-  writeFileSync(file, `${lines.join('\n')}\n`)
+  const { file, before, text } = toolRulesFile(t, { start: 'eager' })
   startBin(t, ['serve', '--port', '0', '--config', file])
   const run = (...words: string[]) => runHere(t, ...words, '--config', file)
   await until(async () => (await run('status')).code === 0, 'the proxy')
-  t.match(await run('call', 'gh__echo', 'n=1'), { code: 0 })
+  t.match(await run('call', 'g__echo', 'n=1'), { code: 0 })
   const { origin, hash } = new URL(JSON.parse((await run('ui', '--print', '--json')).out).url)
   const { headers: page } = await logInPage(origin, hash.slice(1))
   const send = async (path: string, options: RequestInit = {}) => {
@@ -36,16 +22,15 @@ const start = async (t: Test) => {
     send(path, { method: 'POST', headers, body: '{}' })
   const tools = async (server: string) => (await send(`${server}/tools`)).body as ToolSwitchesView
   const find = async (server: string, own: string) => (await tools(server)).tools.find(one => one.own === own)
-  return { run, page, origin, post, tools, find, text: () => readFileSync(file, 'utf8') }
+  return { run, page, origin, post, tools, find, before, text }
 }
 
 t.test(
   'a tool is switched over the control API: the file keeps its comments, and clients follow',
   async t => {
-    const { run, post, tools, find, text, page, origin } = await start(t)
-    const before = text()
+    const { run, post, tools, find, before, text, page, origin } = await start(t)
     t.match(await tools('gh'), { canSwitch: true })
-    t.match(await find('gh', 'echo'), { name: 'gh__echo', isEnabled: true, why: undefined })
+    t.match(await find('gh', 'echo'), { name: 'g__echo', isEnabled: true, why: undefined })
 
     await t.test('a request without both halves of the credential changes nothing', async t => {
       const { 'x-mcp-proxy-secret': _, ...noSecret } = { ...page, origin }
@@ -60,14 +45,14 @@ t.test(
       t.match(await post('gh/tools/echo/disable'), { status: 200 })
       t.match(text(), /"gh": \{ .*"tools": \{ "deny": \["echo"\] \} \}, \/\/ main/)
       t.match(await find('gh', 'echo'), { isEnabled: false, why: undefined }, 'it stays on the list')
-      t.not((await run('call', 'gh__echo', 'n=1')).code, 0)
+      t.not((await run('call', 'g__echo', 'n=1')).code, 0)
       t.match(await post('gh/tools/echo/disable'), { status: 200 }, 'a second time')
       t.match(await post('gh/tools/echo/enable'), { status: 200 })
       t.equal(text().replace(', "tools": { "deny": [] }', ''), before)
-      t.match(await run('call', 'gh__echo', 'n=1'), { code: 0 })
-      t.match(await find('fig', 'facts'), { isEnabled: false, why: undefined })
-      t.match(await post('fig/tools/facts/enable'), { status: 200 })
-      t.match(await find('fig', 'facts'), { isEnabled: true })
+      t.match(await run('call', 'g__echo', 'n=1'), { code: 0 })
+      t.match(await find('fig', 'fail'), { isEnabled: false, why: undefined })
+      t.match(await post('fig/tools/fail/enable'), { status: 200 })
+      t.match(await find('fig', 'fail'), { isEnabled: true })
       t.match(text(), '"ref*"')
     })
 

@@ -1,33 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { configFile, runHere, tiny } from '../../support/proxy/start.js'
+import { toolRulesFile } from '../../support/proxy/tool-rules.js'
 
 const start = (t: Test) => {
-  const file = configFile(t, {})
-  const program = JSON.stringify(tiny()).slice(1, -1)
-  const lines = [
-    '{',
-    '  // all servers',
-    '  "mcpServers": {',
-    `    "gh": { ${program}, "prefix": "g" },`,
-    '    "fig": {',
-    `      ${program},`,
-    '      "tools": {',
-    '        "deny": [',
-    '          // dangerous',
-    '          "fail", // fails',
-    '          "ref*"',
-    '        ],',
-    '        "rename": { "echo": "say" }',
-    '      }',
-    '    },',
-    `    "few": { ${program}, "tools": { "allow": ["echo"] } }`,
-    '  }',
-    '}',
-  ]
-  writeFileSync(file, `${lines.join('\n')}\n`)
-  const tools = (...words: string[]) => runHere(t, 'tools', ...words, '--config', file)
-  return { tools, text: () => readFileSync(file, 'utf8'), before: readFileSync(file, 'utf8') }
+  const { file, ...rest } = toolRulesFile(t)
+  return { ...rest, tools: (...words: string[]) => runHere(t, 'tools', ...words, '--config', file) }
 }
 
 t.test('tools that are disabled are written into tools.deny, and all comments stay', async t => {
@@ -87,4 +65,11 @@ t.test('an own name is enough where one server disables it, or is the only one',
   const { tools, text } = start(t)
   t.match(await tools('enable', 'fail'), { code: 0, err: 'fail of fig is enabled\n' })
   t.match(text(), /\/\/ dangerous\n[^"]*"ref\*"/)
+})
+
+t.test('several tools of a server with its rules in "x-mcp-proxy" are disabled at once', async t => {
+  const file = configFile(t, { gh: { ...tiny(), 'x-mcp-proxy': { prefix: 'g', tools: { rename: {} } } } })
+  t.match(await runHere(t, 'tools', 'disable', 'g__echo', 'g__facts', '--config', file), { code: 0 })
+  const { gh } = JSON.parse(readFileSync(file, 'utf8')).mcpServers
+  t.same(gh['x-mcp-proxy'], { prefix: 'g', tools: { rename: {}, deny: ['echo', 'facts'] } })
 })
