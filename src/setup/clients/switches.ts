@@ -38,7 +38,7 @@ export const withSwitches = async (
   const reasons = await reasonsFor(file, context)
   return found.map(each => {
     const why = reasons.map(reason => reason(each)).find(text => text !== undefined)
-    return why === undefined ? each : switchedOff(each, `disabled by ${why} in its client`)
+    return why === undefined ? each : switchedOff(each, `disabled, as ${why} says in its client`)
   })
 }
 

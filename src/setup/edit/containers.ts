@@ -59,7 +59,7 @@ const switched =
   (root: ContainerMembers): ((found: Found) => Found) =>
   found => {
     const key = switchOf(root, found.name)
-    return key === undefined ? found : switchedOff(found, `disabled by "${key}" in its client`)
+    return key === undefined ? found : switchedOff(found, `disabled, as "${key}" says in its client`)
   }
 
 /** Returns a server that its client does not start, with the reason. */

@@ -34,7 +34,7 @@ const offAfter = async (
   const { sources } = await readClients({ machine, disk: systemDisk, clients: undefined, project: folder })
   for (const { found } of sources)
     for (const { entry, note } of found)
-      if (entry['disabled'] === true) t.match(note, /^disabled by .* in its client$/)
+      if (entry['disabled'] === true) t.match(note, /^disabled, as .* says in its client$/)
   return offIn(sources)
 }
 
