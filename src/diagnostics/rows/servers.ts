@@ -100,7 +100,7 @@ export const SERVER_CAUSES = {
   'D035.refused': { why: 'it answers {status}' },
   'D035.reason': {
     label: 'HTTP {status}',
-    fix: 'correct the problem that its answer names, or contact its operator',
+    fix: 'correct what its answer names, or contact its operator',
   },
   'D035.gateway': {
     label: 'gateway',
