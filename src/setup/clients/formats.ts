@@ -1,5 +1,3 @@
-import { isObject } from '../../kernel/object.js'
-
 /**
  * Syntax that a client replaces in entries: `${NAME}` (`name`), `${NAME:-text}` (`default`), `${env:NAME}`
  * (`env`), `$NAME` (`dollar`), `%NAME%` (`percent`), `${input:ID}` (`input`), `${workspaceFolder}` and so on
@@ -294,10 +292,7 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-/**
- * All known formats, which docs/clients.md lists.
- * @internal
- */
+/** All known formats, which docs/clients.md lists. */
 export const FORMATS: readonly ClientFormat[] = ROWS.map(([id, label, facts]) => ({
   timeoutUnit: 'unclear',
   keys: [],
@@ -309,34 +304,3 @@ export const FORMATS: readonly ClientFormat[] = ROWS.map(([id, label, facts]) =>
 
 /** Returns the format of a client's files. */
 export const formatOf = (id: string): ClientFormat | undefined => FORMATS.find(each => each.id === id)
-
-/** Returns whose file this is, by its name and folder. */
-export const formatOfPath = (path: string): ClientFormat | undefined => {
-  const text = `/${path.replaceAll('\\', '/').toLowerCase()}`
-  const ends = (format: ClientFormat): readonly string[] => format.files.filter(end => text.endsWith(end))
-  const lengthOf = (format: ClientFormat): number => Math.max(0, ...ends(format).map(({ length }) => length))
-  const [first] = FORMATS.filter(format => ends(format).length > 0).sort(
-    (one, other) => lengthOf(other) - lengthOf(one),
-  )
-  return first
-}
-
-/** Variables that show that a file belongs to a client with them. */
-const TELLING: readonly (readonly [form: VariableForm, sign: string])[] = [
-  ['env', '${env:'],
-  ['input', '${input:'],
-  ['editor', '${workspaceFolder'],
-  ['run', '${cmd:'],
-]
-
-/** Returns whose content this is, by keys that no other format has; undefined if that is unclear. */
-export const formatOfContent = (root: unknown, entries: readonly object[]): ClientFormat | undefined => {
-  const keys = [root, ...entries].flatMap(each => (isObject(each) ? Object.keys(each) : []))
-  const text = JSON.stringify(entries)
-  const used = TELLING.filter(([, sign]) => text.includes(sign))
-  const found = FORMATS.filter(
-    format =>
-      format.keys.some(key => keys.includes(key)) && used.every(([form]) => format.variables.includes(form)),
-  )
-  return found.length === 1 ? found[0] : undefined
-}

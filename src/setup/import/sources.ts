@@ -1,8 +1,9 @@
 import { dirname, join, resolve, sep } from 'node:path'
 import { CLIENTS, type ClientProgram, isOfFolder } from '../clients/clients.js'
-import { type ClientFormat, formatOf, formatOfContent, formatOfPath } from '../clients/formats.js'
+import { type ClientFormat, formatOf } from '../clients/formats.js'
 import { type ClientMachine, type Folders, foldersOf } from '../clients/machine.js'
 import { withSwitches } from '../clients/switches.js'
+import { formatOfContent, formatOfFile, formatOfPath } from '../clients/whose-file.js'
 import { valueIn } from '../edit/change.js'
 import { type Found, projectsIn, serversAt, serversIn } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
@@ -110,7 +111,8 @@ export const readClients = async ({ machine, disk, clients, project }: SourceOpt
       const value = await readValue({ disk }, file, client.syntax)
       const { id, label } = client
       const format = formatOf(id)
-      const base = { id, label, file, dialect: dialectOf(format, value) }
+      const written = formatOfFile(format, file, value, entriesOf(serversIn(value)))
+      const base = { id, label, file, dialect: dialectOf(written, value) }
       const switched = (found: readonly Found[], project = folder): Promise<readonly Found[]> =>
         withSwitches(found, { format, file, root: value, project }, { disk, machine })
       const place = folder === undefined ? sourceStartOf(client, file, machine.home) : ofProject(folder)
@@ -192,7 +194,7 @@ export const readGiven = async (disk: Disk, file: string, machine?: ClientMachin
   if (state.bytes === undefined) throw new SetupError(state.path, 'there is no such file')
   const { found, root } = await serversInText(revisedTextOf(state), state.path)
   const named = formatOfPath(resolve(file)) ?? formatOfPath(state.path)
-  const format = named ?? formatOfContent(root, entriesOf(found))
+  const format = formatOfFile(named, state.path, root, entriesOf(found))
   const project = projectOf(state.path, CLIENTS) ?? folderAbove(state.path, named)
   const isUsers = project === undefined && CLIENTS.some(({ id }) => id === named?.id)
   const source = {
@@ -206,7 +208,7 @@ export const readGiven = async (disk: Disk, file: string, machine?: ClientMachin
       otherwise: undefined,
     },
   }
-  const place = { format, file: resolve(file), root, project }
+  const place = { format: named ?? format, file: resolve(file), root, project }
   return machine === undefined
     ? source
     : { ...source, found: await withSwitches(found, place, { disk, machine }) }

@@ -452,6 +452,24 @@ t.test('a file is read by what it holds, and one server needs a name', async t =
   await t.rejects(readGiven(systemDisk, join(home, 'gone')), /there is no such file/)
 })
 
+t.test('the keys of other clients in a .mcp.json show that its time limits are seconds', async t => {
+  const rows: readonly (readonly [more: object, timeouts: object])[] = [
+    [
+      { timeout: 1800, alwaysAllow: ['x'], disabled: false },
+      { call: '1800s', total: '1800s' },
+    ],
+    [{ timeout: 90, autoApprove: [] }, { call: '90s' }],
+    [{ timeout: 90_000, autoApprove: [] }, { call: '90s' }],
+    [{ timeout: 1500 }, { call: '1500ms' }],
+  ]
+  for (const [at, [more, timeouts]] of rows.entries()) {
+    const content = JSON.stringify({ mcpServers: { a: { command: 'x', ...more } } })
+    const home = join(t.testdir({ [at]: { '.mcp.json': content } }), String(at))
+    const { config } = await run(home, [await readGiven(systemDisk, join(home, '.mcp.json'))])
+    t.match(config, { a: { timeouts } }, content)
+  }
+})
+
 const runs = (line: string): ImportedEntry => {
   const [command = '', ...args] = line.split(' ')
   return { command, args }

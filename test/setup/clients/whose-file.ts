@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { CLIENTS } from '../../../src/setup/clients/clients.js'
-import { FORMATS, formatOfContent, formatOfPath } from '../../../src/setup/clients/formats.js'
+import { FORMATS } from '../../../src/setup/clients/formats.js'
 import { foldersOf } from '../../../src/setup/clients/machine.js'
+import { formatOfContent, formatOfFile, formatOfPath } from '../../../src/setup/clients/whose-file.js'
 
 const HOME = '/home/ann'
 
@@ -33,6 +34,23 @@ t.test('other files are recognized by keys of one client, unless their variables
   for (const [root, id] of rows) {
     const entries = Object.values(root).flatMap(container => Object.values(container as object) as object[])
     t.equal(formatOfContent(root, entries)?.id, id, JSON.stringify(root))
+  }
+  t.end()
+})
+
+t.test('a .mcp.json with keys of another client is not read as Claude Code’s', t => {
+  const claude = formatOfPath('/work/shop/.mcp.json')
+  const rows: readonly (readonly [file: string, entry: object, id: string | undefined])[] = [
+    ['/work/shop/.mcp.json', { timeout: 1500 }, 'claude-code'],
+    ['/work/shop/.mcp.json', { headersHelper: 'x', disabled: false }, 'claude-code'],
+    ['/work/shop/.mcp.json', { timeout: 1800, alwaysAllow: ['x'], disabled: false }, 'roo'],
+    ['/work/shop/.mcp.json', { timeout: 1800, autoApprove: [] }, undefined],
+    ['C:\\shop\\.mcp.json', { serverUrl: 'http://h/', alwaysAllow: [] }, undefined],
+    ['/home/ann/.claude.json', { alwaysAllow: [] }, 'claude-code'],
+  ]
+  for (const [file, entry, id] of rows) {
+    const root = { mcpServers: { a: entry } }
+    t.equal(formatOfFile(claude, file, root, [entry])?.id, id, JSON.stringify(entry))
   }
   t.end()
 })
