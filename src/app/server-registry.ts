@@ -8,6 +8,7 @@ import { Fault } from '../kernel/faults.js'
 import { matcherOf } from '../kernel/globs.js'
 import { headerMatcher, passedHeaders } from '../kernel/header-patterns.js'
 import type { Logger } from '../kernel/logger.js'
+import { portOf } from '../kernel/url-address.js'
 import type { Access } from '../model/access.js'
 import type { ServerOptions } from '../peers/dial.js'
 
@@ -101,9 +102,8 @@ const PROTOCOLS = {
 const addressOf = (transport: ServerConfig['transport']): ServerOptions['address'] => {
   if (transport.kind === 'stdio') return undefined
   if (transport.kind === 'socket') return { host: transport.path, port: undefined }
-  const { hostname, port, protocol } = new URL(transport.url)
-  const fallback = protocol === 'https:' || protocol === 'wss:' ? 443 : 80
-  return { host: hostname, port: port === '' ? fallback : Number(port) }
+  const url = new URL(transport.url)
+  return { host: url.hostname, port: portOf(url) }
 }
 
 const toOptions = (server: ServerConfig): ServerOptions => ({

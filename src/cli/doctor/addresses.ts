@@ -6,6 +6,7 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
 import { nothing } from '../../kernel/nothing.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
+import { bareHost, portOf } from '../../kernel/url-address.js'
 import type { createHttpClient } from '../../transport/http/client.js'
 import type { RemoteNetwork } from '../../transport/http/routes.js'
 
@@ -17,12 +18,8 @@ const LATE = 'timeout'
 /** Returns whether an address accepts connections. Never rejects. */
 export const isListening = (url: string): Promise<boolean> =>
   new Promise(resolve => {
-    const { hostname, port, protocol } = new URL(url)
-    const usual = protocol === 'https:' || protocol === 'wss:' ? 443 : 80
-    const socket = connect({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: port === '' ? usual : Number(port),
-    })
+    const to = new URL(url)
+    const socket = connect({ host: bareHost(to.hostname), port: portOf(to) })
     const settle = (isAlive: boolean): void => {
       socket.destroy()
       resolve(isAlive)

@@ -3,6 +3,7 @@ import type { AuthConfig, ListenConfig } from '../../config/types.js'
 import { type Cause, cause, explain } from '../../diagnostics/explain.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
+import { bareHost } from '../../kernel/url-address.js'
 import { printToStderr } from './output/output.js'
 import { CliError, EXIT, textOption, textsOption } from './verb.js'
 
@@ -37,7 +38,7 @@ export const resolveListen = (
   flags: ListenFlags,
   auth?: AuthConfig,
 ): ListenConfig => {
-  const host = (flags.host ?? configured.host).replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(flags.host ?? configured.host)
   const port = flags.port === undefined ? configured.port : readPort(flags.port)
   const allowedHosts = [...configured.allowedHosts, ...(flags.allowedHost ?? [])]
   const http = configured.http || flags.host !== undefined || flags.port !== undefined

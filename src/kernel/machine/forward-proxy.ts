@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { bareHost, portOf } from '../url-address.js'
 import { parseNetwork } from './networks.js'
 
 /** An HTTP proxy on the way to other machines. */
@@ -72,27 +73,23 @@ const proxyIn = (env: Environment, name: string): ForwardProxy | undefined => {
 
 /** Matches `NO_PROXY`: `*`, domains with their subdomains, addresses, networks; each may have a port. */
 const isExempt = (target: URL, exempt: string): boolean => {
-  const host = bareHost(target.hostname)
-  const port = target.port === '' ? (/^(?:https|wss):$/.test(target.protocol) ? '443' : '80') : target.port
+  const host = plainHost(target.hostname)
+  const port = portOf(target)
   return exempt
     .split(/[\s,]+/)
     .filter(entry => entry !== '')
     .some(entry => {
       const { name, onlyPort } = entryOf(entry)
-      return (onlyPort === undefined || onlyPort === port) && isMeant(name, host)
+      return (onlyPort === undefined || Number(onlyPort) === port) && isMeant(name, host)
     })
 }
 
-const bareHost = (host: string): string =>
-  host
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '')
+const plainHost = (host: string): string => bareHost(host.toLowerCase()).replace(/\.$/, '')
 
 /** Splits `host:port`; an IPv6 address with a port has brackets. */
 const entryOf = (entry: string): { readonly name: string; readonly onlyPort: string | undefined } => {
   const [, name = entry, onlyPort] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
-  return { name: bareHost(name), onlyPort }
+  return { name: plainHost(name), onlyPort }
 }
 
 const isMeant = (name: string, host: string): boolean => {

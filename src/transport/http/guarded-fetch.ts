@@ -6,6 +6,7 @@ import { Fault } from '../../kernel/faults.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { type ForwardProxy, type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
 import type { TlsSettings } from '../../kernel/machine/tls-settings.js'
+import { bareHost } from '../../kernel/url-address.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../wire/http.js'
 import { createHttpClient } from './client.js'
 import { ACCEPT_ENCODING } from './decoding.js'
@@ -189,7 +190,7 @@ class Guard {
       throw refused(hostname, 'its address does not begin with https://')
     }
     // The connector does not resolve literal addresses; `URL` has normalized them.
-    const address = hostname.replace(/^\[(.*)\]$/, '$1')
+    const address = bareHost(hostname)
     if (isIP(address) !== 0 && !this.#trusts(hostname) && isSpecial(address)) throw refused(hostname)
   }
 
@@ -208,7 +209,7 @@ class Guard {
    * can look up. Rejects with a Fault.
    */
   resolve(hostname: string): Promise<void> {
-    if (this.#trusts(hostname) || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0) return Promise.resolve()
+    if (this.#trusts(hostname) || isIP(bareHost(hostname)) !== 0) return Promise.resolve()
     return new Promise((resolve, reject) => {
       this.lookup(hostname, { all: true }, error => {
         if (error instanceof Fault) reject(error)

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
+import { bareHost } from '../../kernel/url-address.js'
 
 /** Listens at a loopback address for a browser that returns from a login (RFC 8252 §7.3). */
 export interface LoopbackListener {
@@ -59,7 +60,7 @@ class Listener implements LoopbackListener {
   /** Listens on both addresses of `localhost` or on none, because a browser may use either. */
   async listen(): Promise<boolean> {
     const { hostname, port } = this.#redirect
-    const address = hostname.replace(/^\[(.*)\]$/, '$1')
+    const address = bareHost(hostname)
     const isUsual = isIP(address) === 0 || address === '127.0.0.1'
     const [first, second] = isUsual ? ['127.0.0.1', '::1'] : [address]
     try {

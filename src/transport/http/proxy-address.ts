@@ -1,5 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { type ForwardProxy, proxyUrl } from '../../kernel/machine/forward-proxy.js'
+import { bareHost, portOf } from '../../kernel/url-address.js'
 
 /** The address of a forward proxy, and the headers for it. */
 export interface ProxyAddress {
@@ -17,13 +18,13 @@ export const proxyAddress = ({ url: text, from }: ForwardProxy): ProxyAddress =>
     const what = `${from} is not the address of an HTTP proxy`
     throw new Fault('unavailable', `${what}: write "http://HOST:PORT" (SOCKS is not supported)`)
   }
-  const { protocol, origin, hostname, port, username, password } = url
+  const { protocol, origin, hostname, username, password } = url
   const isKnown = username !== '' || password !== ''
   return {
     protocol,
     origin,
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+    host: bareHost(hostname),
+    port: portOf(url),
     headers: isKnown ? { 'proxy-authorization': basicCredentials(username, password) } : {},
   }
 }

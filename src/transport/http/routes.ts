@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici'
 import { type ForwardProxy, type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
 import { type TlsSettings, tlsOptions } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
+import { bareHost, portOf } from '../../kernel/url-address.js'
 import { transferFault } from './faults.js'
 import { proxyAddress } from './proxy-address.js'
 import { openTunnel } from './tunnel.js'
@@ -101,9 +102,8 @@ export class Routes {
     const { agent, connectTimeoutMs: timeout, tls = {} } = this.#options
     const encrypt = buildConnector({ timeout, ...tlsOptions(tls) })
     const connect: undici.buildConnector.connector = (options, done) => {
-      const { hostname, port } = options
-      const host = hostname.replace(/^\[(.*)\]$/, '$1')
-      openTunnel(proxy, { host, port: Number(port) || 443 }, timeout).then(
+      const host = bareHost(options.hostname)
+      openTunnel(proxy, { host, port: portOf(options) }, timeout).then(
         socket => encrypt({ ...options, httpSocket: socket }, done),
         (thrown: unknown) => done(transferFault(thrown, `https://${host}`), null),
       )

@@ -11,6 +11,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
 import { type TlsSettings, tlsOptions } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
+import { bareHost, portOf } from '../../kernel/url-address.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
@@ -167,12 +168,8 @@ async function prove(options: Resolved, origin: string, cookies?: CookieJar): Pr
 async function tunnelFor({ connectTimeoutMs, proxy, url }: Resolved): Promise<Socket | undefined> {
   const forward = proxyFor(proxy, url)
   if (forward === undefined) return undefined
-  const { hostname, port, protocol } = new URL(url)
-  const target = {
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: port === '' ? (protocol === 'wss:' ? 443 : 80) : Number(port),
-  }
-  return await openTunnel(forward, target, connectTimeoutMs)
+  const to = new URL(url)
+  return await openTunnel(forward, { host: bareHost(to.hostname), port: portOf(to) }, connectTimeoutMs)
 }
 
 /** A handshake that was answered with another status. */
