@@ -366,7 +366,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
     ...(
       [
         ['D035.reason', /what its answer names/],
-        ['D035.gateway', /behind its gateway/],
+        ['D035.gateway', /behind the gateway/],
         ['D035.session', /same instance/],
         ['D035.page', /the path in its "url"/],
         ['D035.status', /contact its operator/],
