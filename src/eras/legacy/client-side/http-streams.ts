@@ -248,7 +248,7 @@ export class PostStream implements ReplyStream, LiveStream {
     } else if (this.#goneMs !== undefined) {
       return
     } else if (frame !== undefined) {
-      const full = overloadResponse(why)
+      const full = why && overloadResponse(why)
       if (why !== undefined && this.#refusedForScopes(why)) return
       const headers = this.#owner.jsonHeaders
       if (full === undefined) this.#responder.send(200, headers, frame)
