@@ -49,6 +49,7 @@ export const startForwardProxy = async (t: Test, { port, login, refuses }: Forwa
       socket.pipe(target).pipe(socket)
     })
     target.on('error', () => socket.destroy())
+    socket.on('close', () => target.destroy())
   })
   server.on('connection', (socket: Socket) => sockets.add(socket))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
