@@ -19,6 +19,7 @@ import { asking } from '../../../src/control/daemon/daemon-lock.js'
 import { finding } from '../../../src/doctor/finding.js'
 import { askDaemon } from '../../../src/shim/ask.js'
 import { placeId, placeOf, preparePlace, thisPlace } from '../../../src/shim/place.js'
+import { runningProxies } from '../../../src/state/processes/orphans.js'
 import { isRunning, skipWithout, until } from '../../support/processes.js'
 import { configFile, runHere, STATE_HOME, setEnv, startBin, TINY, tiny } from '../../support/proxy/start.js'
 
@@ -194,7 +195,7 @@ t.test('a daemon that hangs is told, and ended only by --fix', { skip: skipWitho
   await running.line(/listening/)
   const words = ['--config', file, '--only', 'D04']
   // The record is written right after the port is open.
-  await until(async () => (await runHere(t, 'status', '--config', file)).code === 0, 'the record')
+  await until(async () => (await runningProxies()).some(({ socket }) => socket !== undefined), 'the record')
   const well = await diagnosed(t, ...words)
   t.match(well, { code: 0, bad: [] })
   t.match(
