@@ -47,7 +47,8 @@ const each = schema => objectIn(schema.additionalProperties ?? schema.items)
 
 /** Returns the generated parts of each page of docs/, by name. */
 const partsOf = schema => {
-  const { auth, cluster, views, clients, expose, limits, timeouts, mcpServers } = schema.properties
+  const { auth, cluster, views, clients, rules, expose, limits, timeouts, mcpServers } = schema.properties
+  const rule = each(rules)
   const server = each(mcpServers)
   const { issuers, embedded } = auth.properties
   const login = objectIn(server.properties.oauth)
@@ -83,6 +84,12 @@ const partsOf = schema => {
     'views.md': {
       view: settingTable(each(views), { page: 'views.md', flatten: ['tools'] }),
       client: settingTable(each(clients), { page: 'views.md' }),
+    },
+    'rules.md': {
+      rule: settingTable(rule, { page: 'rules.md', flatten: ['who', 'annotations'] }),
+      tests: settingTable(each(rule.properties.when), { page: 'rules.md' }),
+      rate: settingTable(objectIn(rule.properties.rate), { page: 'rules.md' }),
+      ask: settingTable(rule.properties.ask, { page: 'rules.md', flatten: ['of'] }),
     },
     'search.md': { expose: settingTable(objectIn(expose), { page: 'search.md', lead: 'expose.' }) },
   }

@@ -42,6 +42,7 @@ import {
   type Tracing,
 } from './observability.js'
 import type { Endpoint, Proxy, ProxyOptions, Spoken } from './proxy-contract.js'
+import { LiveRules } from './rules.js'
 import { serverUrls, viewOptionsOf } from './server-addresses.js'
 import { type ServerRegistry, serverRegistry } from './server-registry.js'
 import { ServerSwitches } from './server-switches.js'
@@ -75,6 +76,7 @@ class RunningProxy implements Proxy {
   #lagMs = 0
   readonly views: Views
   readonly #toolExposure: ToolExposure
+  readonly #rules: LiveRules
   readonly #clock: Clock
   readonly #log: Logger
   readonly #isAlone: boolean
@@ -115,6 +117,9 @@ class RunningProxy implements Proxy {
     this.metrics = latePages(this.#metrics, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
     this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
+    this.#rules = new LiveRules(config.rules, {
+      ...{ configOf, bounds, clock, meter: this.#metrics, shared: () => this.#cluster?.rates() },
+    })
     const state = options.stateDir ?? stateDir(process.env)
     const logins = new Logins({
       ...{ stateDir: state, store: config.credentialStore, clock, log, isAlone },
@@ -262,6 +267,7 @@ class RunningProxy implements Proxy {
     this.bounds.set(next.limits)
     this.views.reload(viewOptionsOf(next))
     this.#toolExposure.reload(next)
+    this.#rules.reload(next.rules)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(diff.reshown)
@@ -313,6 +319,7 @@ class RunningProxy implements Proxy {
       ...{ cache: this.#known.cache, failures: this.#known.failures, findWorkspace: workspaceOfRoots },
       resultsMax: () => this.#config.resultsMax,
       ...{ clientViews: this.views, toolExposure: this.#isAlone ? undefined : this.#toolExposure },
+      rules: () => this.#rules.gate,
       ...{ servers: this.#servers.servers, exposureOf: this.#servers.exposureOf, isAlone: this.#isAlone },
       ...{ dial: this.#dialer.dial, clock: this.#clock, log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },

@@ -10,7 +10,12 @@ import type { Server } from '../peers/server.js'
 import { isSearchTool } from '../search/search-tools.js'
 import { joinInstructions, type Offer } from './capabilities.js'
 import { hasSameContent, type Item, type Listed, type Merged } from './listed.js'
-import { ClientViews, type ListOptions, type ListPage } from './lists/client-views.js'
+import {
+  ClientViews,
+  type ClientViewsContext,
+  type ListOptions,
+  type ListPage,
+} from './lists/client-views.js'
 import { AWAY_MS, ConnectionLists } from './lists/connection-lists.js'
 import type { ListState, Reading } from './lists/list-state.js'
 import { type CachedServer, ProfileCache, type ServerCache } from './lists/profile-cache.js'
@@ -26,6 +31,8 @@ export interface CatalogOptions extends ServerViewsOptions, ListOptions {
   readonly clientViews?: Views | undefined
   /** Decides which clients use the tool search; undefined if no client does. */
   readonly toolExposure?: ToolExposure | undefined
+  /** Returns what is left out of a viewer's lists; undefined if nothing can be. */
+  readonly hidingFor?: ClientViewsContext['hidingFor']
   /** Called after a list changed for clients; `isFirst` if nothing was known about it before. */
   readonly onChanged: (list: ListName, isFirst: boolean) => void
   /** Stores server data between runs; undefined without such a store. */
@@ -71,6 +78,7 @@ export class Catalog {
     this.#clientViews = new ClientViews({
       views: this.#views,
       viewFor: client => options.clientViews?.of(client),
+      hidingFor: options.hidingFor,
       lists: this.#lists,
       cache: this.#cache,
       toolExposure: options.toolExposure,
@@ -165,6 +173,11 @@ export class Catalog {
 
   merged(viewer: Viewer, list: ListName): Merged {
     return this.#clientViews.mergedList(viewer, list).merged
+  }
+
+  /** Returns the merged list without the items that rules hide from the viewer. */
+  visible(viewer: Viewer, list: ListName): Merged {
+    return this.#clientViews.visibleList(viewer, list).merged
   }
 
   find(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Item | undefined {

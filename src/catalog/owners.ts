@@ -1,6 +1,6 @@
 import type { Caller, Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
-import { first } from '../kernel/json/text.js'
+import { first, type JsonText } from '../kernel/json/text.js'
 import { memoize } from '../kernel/memoize.js'
 import { shortName } from '../kernel/secrets/mask.js'
 import type { Access } from '../model/access.js'
@@ -20,6 +20,8 @@ export interface Owned {
   readonly own: string
   /** The exposed name, where the client may have used another one. */
   readonly exposed?: string | undefined
+  /** Its definition, as shown, if it is listed. */
+  readonly text?: JsonText | undefined
   readonly hasInterface?: boolean | undefined
   /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined

@@ -4,6 +4,7 @@ import { completion } from './completion.js'
 import { daemon } from './daemon/daemon.js'
 import { check } from './doctor/check.js'
 import { doctor } from './doctor/doctor.js'
+import { rules } from './rules/rules.js'
 import { bridge } from './serve/bridge.js'
 import { connect } from './serve/connect.js'
 import { serve } from './serve/serve.js'
@@ -31,7 +32,7 @@ export type Command = Verb | VerbGroup
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable, tools]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
-  ['Look', [status, why, logs, ui, list, call, doctor, check, cluster, completion]],
+  ['Look', [status, why, logs, ui, list, call, doctor, check, rules, cluster, completion]],
 ]
 
 export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands)

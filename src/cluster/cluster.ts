@@ -10,7 +10,7 @@ import { Broadcasts } from './broadcasts.js'
 import { Directory } from './directory.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore } from './engine/engine-store.js'
-import type { ClusterMember, ClusterStore, MemberFacts } from './engine/store.js'
+import type { ClusterMember, ClusterStore, MemberFacts, RateBucket } from './engine/store.js'
 import { KeyRing } from './key-ring.js'
 import { BatchHost } from './link/batch-host.js'
 import { MISDIRECTED, REPLACED, UNSIGNED } from './link/forwarding.js'
@@ -84,6 +84,7 @@ export class Cluster {
   readonly directory: SessionDirectory
   readonly broadcasts: Broadcasts
   readonly #store: ClusterStore
+  readonly #ring: KeyRing
   readonly #members: ClusterMembers
   readonly #sessions: Directory
   readonly #links: PeerLinks
@@ -96,6 +97,7 @@ export class Cluster {
   constructor(options: ClusterOptions) {
     const { id, engine, keys, clock, log, bounds, meter, digest } = options
     const ring = new KeyRing(keys)
+    this.#ring = ring
     this.#store =
       'url' in engine
         ? createEngineStore(new Engine({ ...engine, clock, log, meter }), engine.prefix)
@@ -156,6 +158,19 @@ export class Cluster {
     if (state !== 'ready') return state
     if (!isSure) return 'fenced'
     return this.#store.isUp ? 'ready' : 'degraded'
+  }
+
+  /** The number of replicas, including this one. */
+  get replicas(): number {
+    return this.others.length + 1
+  }
+
+  /** Charges buckets that all replicas share, like `ClusterStore.charge`; undefined without the engine. */
+  async charge(buckets: readonly RateBucket[]): Promise<readonly number[] | undefined> {
+    if (!this.#store.isUp) return undefined
+    return await this.#store.charge(
+      buckets.map(each => ({ ...each, key: this.#ring.nameOf(`rate ${each.key}`) })),
+    )
   }
 
   get others(): readonly ClusterMember[] {

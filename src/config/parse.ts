@@ -9,6 +9,7 @@ import { readEnvFile } from './read/env-file.js'
 import { type Contents, serverMembersIn } from './read/find-servers.js'
 import { checkUsers } from './read/oauth.js'
 import { programFolder } from './read/program-folder.js'
+import { readRules } from './read/rules.js'
 import { readServer } from './read/server.js'
 import { readSettings } from './read/settings.js'
 import { SWITCH_KEYS, switchOf } from './schema/client-switches.js'
@@ -27,8 +28,8 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. An error in `auth` or `cluster` makes the
- * file unusable, because it could grant access or separate a replica from its cluster.
+ * falls back to its default, and both are reported in `problems`. An error in `auth`, `cluster` or `rules`
+ * makes the file unusable, because it could grant access or separate a replica from its cluster.
  *
  * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still come, so
  * a server that lacks some is waiting instead of invalid.
@@ -67,7 +68,8 @@ export function parseConfig(
   )
   const access = readAuth(contents.settings, context)
   const cluster = readCluster(contents.settings, context)
-  if (access === 'invalid' || cluster === 'invalid')
+  const rules = readRules(contents.settings, context)
+  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid')
     return { config: undefined, problems: report.problems, disabled }
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
@@ -75,7 +77,11 @@ export function parseConfig(
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
   const loaded = {
-    config: { ...servers, ...settings, auth: access && served(access, settings.listen), cluster, variables },
+    config: {
+      ...{ ...servers, ...settings, cluster, variables },
+      auth: access && served(access, settings.listen),
+      ...(rules.length > 0 && { rules }),
+    },
     problems,
     disabled,
   }

@@ -2,6 +2,7 @@ import type { ProblemId } from '../diagnostics/causes.js'
 import type { Limits } from '../kernel/limits.js'
 import type { ProxyRules } from '../kernel/machine/forward-proxy.js'
 import type { TlsSettings } from '../kernel/machine/tls-settings.js'
+import type { Rule } from '../kernel/rule.js'
 import type { PlainSettings } from './schema/settings.generated.js'
 
 /** The clients that share a connection: of a principal, a principal and folder, a session, or all. */
@@ -395,6 +396,8 @@ export interface ProxyConfig extends ProxySettings {
   /** In the order of the file; the first match applies. */
   readonly clients: readonly ClientConfig[]
   readonly expose: Expose
+  /** In the order of the file; the first match decides. */
+  readonly rules?: readonly Rule[] | undefined
   /** The values of all variables in the file; secret unless known not to be. */
   readonly variables: readonly Variable[]
   /** Secret. Keys for the states that clients carry: 32 bytes in base64 each, the newest first. */

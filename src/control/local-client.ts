@@ -10,7 +10,7 @@ import { type Answer, answerOf, failed, type Outcome, type Reply } from '../mode
 import { NO_CAPABILITIES, newClientId } from '../model/peer.js'
 import type { Progress } from '../model/progress.js'
 import { NEWEST_LEGACY } from '../model/revision.js'
-import { RPC_CODES } from '../model/rpc-error.js'
+import { RPC_CODES, refusedResult } from '../model/rpc-error.js'
 
 export interface LocalClientOptions {
   /** The caller of the requests. Absent for a local program of the same user. */
@@ -150,6 +150,11 @@ class LocalCall extends Cancellable implements Call {
     const settle = this.#settle
     if (settle === undefined) return
     this.#settle = undefined
+    const refused = outcome.kind === 'fault' ? refusedResult(outcome, this.method) : undefined
+    if (refused !== undefined) {
+      settle({ kind: 'result', result: refused, isError: true })
+      return
+    }
     if (outcome.kind === 'fault') {
       const { code, message } = outcome.fault
       outcome.errorId ??= newErrorId(RPC_CODES[code], message, code)

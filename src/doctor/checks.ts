@@ -3,6 +3,7 @@ import * as clients from './checks/clients.js'
 import * as config from './checks/configuration.js'
 import * as daemon from './checks/daemon.js'
 import * as own from './checks/installation.js'
+import { lookAtCallRules } from './checks/rules.js'
 import { lookAtSecretFiles } from './checks/secret-files.js'
 import * as servers from './checks/servers.js'
 import * as tools from './checks/tools.js'
@@ -50,6 +51,7 @@ export const CHECKS: readonly Check[] = [
   check('D015', ['daemon'], config.lookAtRestart),
   check('D016', ['config'], config.lookAtTwins),
   check('D017', ['config', 'installation'], (facts, { state }) => lookAtSecretFiles(facts, state.path)),
+  check('D017', ['config'], lookAtCallRules),
   check('D020', ['config'], config.lookAtVariables),
   check('D021', ['config', 'shell'], config.lookAtOrigins),
   check('D022', ['shell', 'config'], config.lookAtShell),

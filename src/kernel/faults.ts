@@ -15,6 +15,8 @@ export type FaultCode =
   | 'unauthorized'
   /** The credential lacks a scope; `data.scope` lists the required ones, separated by spaces. */
   | 'forbidden'
+  /** A rule, the lock file or a person refuses the call; `data.reason` says why. */
+  | 'refused'
   | 'cancelled'
   | 'too-large'
   /** The server did not run the request, so it may be sent again. */

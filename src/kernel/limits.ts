@@ -85,6 +85,7 @@ export const LIMIT_TABLE = {
   questionTime: time(10 * MINUTE, SECOND),
   subscriptions: count(1000),
   listens: count(8),
+  rateBuckets: count(100_000),
   // ── servers ──
   connectionsPerServer: count(1000),
   principalsPerServer: count(1000),

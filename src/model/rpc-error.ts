@@ -12,6 +12,7 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 import { sanitizeLine } from '../kernel/secrets/mask.js'
+import type { Answer } from './outcome.js'
 
 // Errors of servers are edited as text, so that the rest stays unchanged.
 
@@ -29,6 +30,7 @@ export const RPC_CODES = {
   overloaded: -32603,
   unauthorized: -32603,
   forbidden: -32603,
+  refused: -32603,
   cancelled: -32603,
   'too-large': -32603,
   'session-lost': -32603,
@@ -58,7 +60,7 @@ export const ownErrorText = (code: number, message: string, data: object = {}): 
 
 /** Faults whose message ends with the error id, because many clients show nothing else. */
 const WITH_ID: ReadonlySet<FaultCode> = new Set([
-  ...(['unavailable', 'timeout', 'disconnected', 'overloaded', 'too-large', 'internal'] as const),
+  ...(['unavailable', 'timeout', 'disconnected', 'overloaded', 'too-large', 'internal', 'refused'] as const),
 ])
 
 /**
@@ -74,6 +76,24 @@ export const faultText = (
 ): JsonText => {
   const message = WITH_ID.has(fault.code) ? `${text} (${errorId})` : text
   return errorText(code, message, { ...dataOf(fault), errorId })
+}
+
+/**
+ * Encodes a refused tool call as a result, because clients show results to their model, but not errors
+ * (2025-11-25, server/tools, "Error Handling"). Sets its error id. Undefined for all other faults.
+ */
+export const refusedResult = (
+  end: Answer & { readonly kind: 'fault' },
+  method: string,
+): JsonText | undefined => {
+  const { fault, message = fault.message } = end
+  if (fault.code !== 'refused' || method !== 'tools/call') return undefined
+  end.errorId = newErrorId(RPC_CODES.refused, fault.message, fault.code)
+  return textOf({
+    content: [{ type: 'text', text: `${message} (${end.errorId})` }],
+    isError: true,
+    _meta: { 'mcp-proxy/refused': { ...fault.data, errorId: end.errorId } },
+  })
 }
 
 /** Encodes a fault for a server, without an error id. */

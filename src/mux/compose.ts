@@ -35,6 +35,7 @@ import type { Sealer } from './input-required/retry/sealed-state.js'
 import { UrlElicitations } from './input-required/url-elicitations.js'
 import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
+import type { RuleGate } from './rules/gate.js'
 import { LongResults } from './search/long-results.js'
 import { SearchCalls, type SearchCallsContext } from './search/search-calls.js'
 import { PassedNotifications } from './server-requests/passed-notifications.js'
@@ -62,6 +63,8 @@ export interface RouterOptions {
   readonly cache?: ServerCache | undefined
   readonly failures?: FailureMemory | undefined
   readonly clientViews?: Views | undefined
+  /** Returns the rules over calls; undefined without any. */
+  readonly rules?: (() => RuleGate | undefined) | undefined
   /** Decides which clients use the tool search; undefined if no client does. */
   readonly toolExposure?: ToolExposure | undefined
   /** Maximum length of a result that a client in search mode gets at once, in characters. */
@@ -107,6 +110,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     ...options,
     ownedBy: (server, principal) => pool.ownedBy(server, principal),
     isSignedIn: server => options.signInPages?.isSignedIn(server) ?? false,
+    hidingFor: viewer => options.rules?.()?.filterFor(viewer),
     onChanged: (list, isFirst) => listChanged.changed(list, isFirst),
   })
   const owners = new Owners(catalog, { isAlone, nowMs: () => clock.nowMs() })
@@ -114,7 +118,10 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const clients = new ClientRegistry(catalog, isAlone)
   const starter = new ServerStarter({ ...options, catalog, clients })
   const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
-  const subscriptions = new ResourceSubscriptions({ ...base, catalog, owners })
+  const subscriptions = new ResourceSubscriptions({
+    ...{ ...base, catalog, owners },
+    refusalOf: (viewer, owned) => options.rules?.()?.refusalOf(viewer, owned),
+  })
   const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })
 
   const passedNotifications = new PassedNotifications({ catalog, calls, pool, clients, log })

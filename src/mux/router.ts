@@ -21,6 +21,7 @@ import { afterChain, InterceptorChains, runChain } from './calls/interceptor-cha
 import { compose, type Features, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
+import type { RuleGate } from './rules/gate.js'
 
 export interface Load {
   readonly clients: number
@@ -37,6 +38,7 @@ export class Router implements ClientHandler, ConnectionListener {
   readonly #parts: RouterParts
   readonly #log: Logger
   readonly #featuresOf: RouterOptions['features']
+  readonly #rules: RouterOptions['rules']
   #features: Features
   #path: InterceptorChains
 
@@ -44,6 +46,8 @@ export class Router implements ClientHandler, ConnectionListener {
     this.passesUnknown = options.isAlone
     this.#parts = compose(options, this)
     this.#featuresOf = options.features
+    this.#rules = options.rules
+    this.#parts.forwarder.gate = options.rules?.()
     this.#features = options.features(this.#parts)
     this.#path = new InterceptorChains(this.#features.interceptors)
     this.#log = options.log
@@ -51,6 +55,7 @@ export class Router implements ClientHandler, ConnectionListener {
 
   /** Compiles the path of calls again; calls in progress keep the path that they began on. */
   compile(): void {
+    this.#parts.forwarder.gate = this.#rules?.()
     this.#features = this.#featuresOf(this.#parts)
     this.#path = new InterceptorChains(this.#features.interceptors)
   }
@@ -77,6 +82,11 @@ export class Router implements ClientHandler, ConnectionListener {
 
   get faults(): RouterParts['faults'] {
     return this.#parts.faults
+  }
+
+  /** Undefined without rules. */
+  get rules(): RuleGate | undefined {
+    return this.#rules?.()
   }
 
   /** Undefined without metering. */

@@ -25,8 +25,8 @@ export type Classified =
 /** The reason why bytes are not a message, and the parts that may be reported. */
 export interface Malformed {
   readonly is: 'malformed'
-  /** Parse error or Invalid Request (JSON-RPC 2.0 §5.1). */
-  readonly code: -32700 | -32600
+  /** Parse error, Invalid Request or Invalid params (JSON-RPC 2.0 §5.1). */
+  readonly code: -32700 | -32600 | -32602
   /** For the peer and the log; never quotes the peer. */
   readonly why: string
   /** The only usable id: to echo, or the id of the request that this malformed answer is for. */
@@ -109,8 +109,14 @@ function classifyObject(index: MessageIndex, cameBytes: number): Classified {
   if (typeof message !== 'string') return { is: 'message', message: apart(message, index, cameBytes) }
   const { hasMethod } = index
   const isResponse = !hasMethod && (index.result !== undefined || index.error !== undefined)
-  return { ...invalid(message), id: index.id, hasMethod, isResponse }
+  const refused = { ...invalid(message), id: index.id, hasMethod, isResponse }
+  // Rules decide by the arguments, so their clients must learn what was wrong.
+  return message === REPEATED_ARGUMENTS ? { ...refused, code: -32602 } : refused
 }
+
+const repeatedIn = (params: string): string => `The member params.${params} is repeated`
+
+const REPEATED_ARGUMENTS = repeatedIn('arguments')
 
 /** A shorter message may be retained as a whole by any of its parts. */
 const SPARE_BYTES = 16 * 1024
@@ -152,7 +158,7 @@ function requestOf(index: MessageIndex): Message | string {
     return 'The member id must be a string or an integer of at most 4 KiB'
   // MCP has only named params, in all revisions.
   if (params !== undefined && kindOf(params) !== 'object') return 'The member params must be an object'
-  if (index.repeatedParam !== undefined) return `The member params.${index.repeatedParam} is repeated`
+  if (index.repeatedParam !== undefined) return repeatedIn(index.repeatedParam)
   return id === undefined
     ? { kind: 'notification', method, params }
     : { kind: 'request', id, method, params, named, meta }

@@ -29,6 +29,8 @@ export class SharedMemory {
   readonly #locks = new Map<string, { readonly id: string; readonly untilMs: number }>()
   readonly #notes = new Map<string, Note>()
   readonly #counts = new Map<string, Map<string, number>>()
+  /** The time at which each bucket is full again. */
+  readonly #fullMs = new Map<string, number>()
   #last = 0
   #generation = newGeneration()
   isUp = true
@@ -44,6 +46,7 @@ export class SharedMemory {
     this.#locks.clear()
     this.#notes.clear()
     this.#counts.clear()
+    this.#fullMs.clear()
     this.#last = 0
     this.#generation = newGeneration()
   }
@@ -80,6 +83,7 @@ export class SharedMemory {
           this.#counts.set(of, counts.set(id, own))
           return [...counts].reduce((sum, [each, n]) => sum + (each !== id && this.#isAlive(each) ? n : 0), 0)
         }),
+      charge: buckets => run(() => this.#charge(buckets)),
       remove: (sid, owner) =>
         run(() => {
           if (this.#read(sid)?.owner === owner) this.#sessions.delete(sid)
@@ -102,6 +106,18 @@ export class SharedMemory {
       untilMs: lease.untilMs,
     }))
     return { members, wasOver, nowMs, generation: this.#generation, news: this.#last }
+  }
+
+  #charge(buckets: Parameters<ClusterStore['charge']>[0]): readonly number[] {
+    const nowMs = this.#clock.nowMs()
+    const full = buckets.map(({ key }) => Math.max(nowMs, this.#fullMs.get(key) ?? nowMs))
+    const waits = buckets.map(({ intervalMs, burst }, at) =>
+      Math.max(0, (full[at] ?? 0) - intervalMs * (burst - 1) - nowMs),
+    )
+    if (waits.some(ms => ms > 0.001)) return waits
+    for (const [at, { key, intervalMs }] of buckets.entries())
+      this.#fullMs.set(key, (full[at] ?? 0) + intervalMs)
+    return []
   }
 
   #take(lock: string, id: string, ttlMs: number): boolean {

@@ -6,6 +6,7 @@ import type { ClusterConfig, ProxyConfig } from '../../config/types.js'
 import { pause } from '../../kernel/async/clock.js'
 import { lateModule } from '../../kernel/late-module.js'
 import type { Router } from '../../mux/router.js'
+import type { SharedRates } from '../../mux/rules/rates.js'
 import type { ServerCacheFiles } from '../../state/server-cache.js'
 import type { JoinContext, JoinedCluster } from './join.js'
 
@@ -65,6 +66,12 @@ export class LateCluster {
     const config = this.#context.config()
     if (this.#digested?.config !== config) this.#digested = { config, digest: configDigest(config) }
     return this.#digested.digest
+  }
+
+  /** Returns the rates that all replicas share; undefined until it has joined. */
+  rates(): SharedRates | undefined {
+    const cluster = this.#joined?.cluster
+    return cluster && { replicas: cluster.replicas, take: buckets => cluster.charge(buckets) }
   }
 
   /** Returns undefined until it has joined. */

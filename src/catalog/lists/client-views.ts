@@ -22,7 +22,7 @@ import { differsForApps, listForApps, showsApps } from './app-tools.js'
 import type { ConnectionLists } from './connection-lists.js'
 import { Interned } from './interned.js'
 import type { ListState } from './list-state.js'
-import { MergedList, mergeKey, partsOf } from './merge.js'
+import { type HidingFilter, MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
@@ -45,6 +45,8 @@ export interface ClientViewsContext {
   readonly views: Pick<ServerViews, 'all' | 'current' | 'for'>
   /** Returns the view of a client; undefined if it sees everything. */
   readonly viewFor: (client: Client) => View | undefined
+  /** Returns what is left out of a viewer's lists; undefined if nothing can be. */
+  readonly hidingFor?: ((viewer: Viewer) => HidingFilter | undefined) | undefined
   readonly lists: ConnectionLists
   readonly cache: ProfileCache
   /** Decides which clients use the tool search; undefined if no client does. */
@@ -69,11 +71,16 @@ interface ClientView {
   /** True if another credential would show more. */
   readonly hasHidden: boolean
   readonly view: View | undefined
+  readonly hiding: HidingFilter | undefined
   offer: Offer | undefined
+  /** All items, which calls find, and those that the client sees. */
   readonly lists: Partial<Record<ListName, MergedList>>
+  readonly visible: Partial<Record<ListName, MergedList>>
   /** The tool list as a choice presents it. */
   shown: { readonly by: Choice; readonly list: ShownList } | undefined
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 /** Returns for how long clients may keep a list; undefined if the proxy would not keep it either. */
 const contributionOf = (state: ListState | undefined, nowMs: number): Contribution | undefined => {
@@ -181,7 +188,7 @@ export class ClientViews {
   #differsForApps(viewer: Viewer, list: ListName): boolean {
     const isSearched = this.#context.toolExposure?.known(viewer.client)?.mode === 'search'
     if (list !== 'tools' || isSearched || this.#context.options().isAlone) return false
-    return differsForApps(this.mergedList(viewer, list).merged)
+    return differsForApps(this.visibleList(viewer, list).merged)
   }
 
   /** See `Catalog.page`. */
@@ -214,7 +221,7 @@ export class ClientViews {
     const { toolExposure } = this.#context
     if (toolExposure === undefined) return undefined
     return toolExposure.choose(viewer.client, () => {
-      const list = this.mergedList(viewer, 'tools')
+      const list = this.visibleList(viewer, 'tools')
       const tokens = (): number =>
         [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
       return { version: list.key, tools: list.size, tokens }
@@ -264,19 +271,28 @@ export class ClientViews {
     return lists[list]
   }
 
+  /** Returns the merged list without hidden items. */
+  visibleList(viewer: Viewer, list: ListName): MergedList {
+    const seen = this.#of(viewer)
+    const { hiding, visible } = seen
+    if (hiding === undefined) return this.mergedList(viewer, list)
+    visible[list] ??= this.#merge(viewer.client, seen, list, hiding)
+    return visible[list]
+  }
+
   /** See `Catalog.version`. Does not read the lists for a client without a choice. */
   version(viewer: Viewer, list: ListName): string {
     const { toolExposure } = this.#context
     const isOpen =
       list === 'tools' && toolExposure !== undefined && toolExposure.known(viewer.client) === undefined
-    return isOpen ? this.mergedList(viewer, list).key : this.shownList(viewer, list).version
+    return isOpen ? this.visibleList(viewer, list).key : this.shownList(viewer, list).version
   }
 
   /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
     const choice = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
     if (choice === undefined || isPlainChoice(choice)) {
-      const merged = this.mergedList(viewer, list)
+      const merged = this.visibleList(viewer, list)
       return list === 'tools' && !this.#context.options().isAlone
         ? listForApps(merged, showsApps(viewer.client))
         : merged
@@ -285,19 +301,19 @@ export class ClientViews {
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)
       // Without pins, no server's list is needed.
-      const merged = choice.pins === undefined ? undefined : this.mergedList(viewer, list)
+      const merged = choice.pins === undefined ? undefined : this.visibleList(viewer, list)
       const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged?.version])
       seen.shown = { by: choice, list: this.#shown.get(key, () => applyToolChoice(choice, merged, servers)) }
     }
     return seen.shown.list
   }
 
-  #merge(client: Client, { servers, view: ofClient }: ClientView, list: ListName): MergedList {
-    const sources = [...servers].map(([server, view]) => ({
-      server,
-      view,
-      listed: this.listed(server, client, list) ?? this.#inPlace(server, list),
-    }))
+  #merge(client: Client, seen: ClientView, list: ListName, hiding?: HidingFilter): MergedList {
+    const { servers, view: ofClient } = seen
+    const sources = [...servers].map(([server, view]) => {
+      const listed = this.listed(server, client, list) ?? this.#inPlace(server, list)
+      return { server, view, listed, hidden: (listed && hiding?.hidden(list, listed.items)) ?? NONE }
+    })
     const key = mergeKey(list, sources, ofClient)
     const how = { view: ofClient, log: this.#context.log, isReserved: this.#isReserved(list) }
     return this.#merged.get(key, () => new MergedList(key, partsOf(list, sources, how)))
@@ -336,8 +352,10 @@ export class ClientViews {
       view = {
         scopes,
         ...this.#visibleTo(client, caller),
+        hiding: this.#context.hidingFor?.({ client, caller }),
         offer: undefined,
         lists: {},
+        visible: {},
         shown: undefined,
       }
       this.#byClient.set(client, view)

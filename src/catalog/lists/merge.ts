@@ -1,3 +1,4 @@
+import { arrayText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
@@ -59,6 +60,14 @@ interface Source {
   /** The exposed form of the server (`ServerView`). */
   readonly view: Pick<ServerView, 'id' | 'unprefixed'> & { readonly exposure: { readonly prefix: boolean } }
   readonly listed: Listed | undefined
+  /** The own names of listed items that the client does not see. */
+  readonly hidden: ReadonlySet<string>
+}
+
+/** PORT. Leaves items out of the lists that a client receives; calls still find them. */
+export interface HidingFilter {
+  /** Returns the own names of hidden items; the same reference for the same items. */
+  hidden(list: ListName, items: readonly Item[]): ReadonlySet<string>
 }
 
 /** The properties of a `View` that lists need. */
@@ -80,7 +89,10 @@ interface Merging {
 export const mergeKey = (list: ListName, sources: readonly Source[], view: ViewFilter | undefined): string =>
   [
     `${list} ${view?.id}`,
-    ...sources.map(({ server, view, listed }) => `${view.id} ${server.index} ${listed?.key}`),
+    ...sources.map(
+      ({ server, view, listed, hidden }) =>
+        `${view.id} ${server.index} ${listed?.key}${hidden.size === 0 ? '' : ` ${digestOf(hidden)}`}`,
+    ),
   ].join(', ')
 
 export const partsOf = (
@@ -90,10 +102,10 @@ export const partsOf = (
 ): MergedParts => ({
   version() {
     const aliases = sources.map(({ server: { options } }) => options.alias)
-    const digests = sources.flatMap(({ view: { exposure }, listed }) => [
+    const digests = sources.flatMap(({ view: { exposure }, listed, hidden }) => [
       // A name without prefix is free only if it does not begin with the alias of a server.
       ...(exposure.prefix ? [] : aliases),
-      ...(listed === undefined || listed.items.length === 0 ? [] : [listed.digest]),
+      ...(listed === undefined ? [] : digestsOf(listed, hidden)),
     ])
     return digestOf([...(view === undefined ? [] : [`view ${view.id}`]), ...digests])
   },
@@ -102,15 +114,33 @@ export const partsOf = (
       return { index, alias: options.alias, items: listed?.items ?? [] }
     })
     const merged = mergeParts(list, parts, log, isReserved)
-    if (view === undefined) return merged
-    const kept = view.filter(list, merged)
-    return view.server === undefined ? kept : unprefixed(list, kept, sources)
+    const kept = view === undefined ? merged : view.filter(list, merged)
+    const named = view?.server === undefined ? kept : unprefixed(list, kept, sources)
+    return sources.every(({ hidden }) => hidden.size === 0) ? named : withoutHidden(named, sources)
   },
   most: () =>
-    view?.hasAllTools === false
+    view?.hasAllTools === false || sources.some(({ hidden }) => hidden.size > 0)
       ? undefined
       : sources.reduce((sum, { listed }) => sum + (listed?.most ?? 0), 0),
 })
+
+/** Returns the digest of the items that are not hidden, if there are any. */
+const digestsOf = ({ items, digest }: Listed, hidden: Source['hidden']): readonly string[] => {
+  if (hidden.size === 0) return items.length === 0 ? [] : [digest]
+  const shown = items.filter(({ own }) => !hidden.has(own))
+  return shown.length === 0 ? [] : [digestOf([arrayText(shown.map(({ text }) => text))])]
+}
+
+const withoutHidden = ({ parts }: Merged, sources: readonly Source[]): Merged => {
+  const shown = parts.map(part => {
+    const { hidden } = sources.find(({ server }) => server.index === part.index) ?? {}
+    return { ...part, items: part.items.filter(({ own }) => hidden?.has(own) !== true) }
+  })
+  return { parts: shown, byExposed: byExposedIn(shown), pages: new Map() }
+}
+
+const byExposedIn = (parts: Merged['parts']): Merged['byExposed'] =>
+  new Map(parts.flatMap(({ items }) => items.map(item => [item.exposed, item] as const)))
 
 /** Returns a list under the servers' own names. */
 const unprefixed = (list: ListName, { parts }: Merged, sources: readonly Source[]): Merged => {
@@ -118,8 +148,7 @@ const unprefixed = (list: ListName, { parts }: Merged, sources: readonly Source[
     const source = sources.find(({ server }) => server.index === part.index)
     return { ...part, items: part.items.map(item => source?.view.unprefixed(list, item) ?? item) }
   })
-  const byExposed = new Map(own.flatMap(({ items }) => items.map(item => [item.exposed, item] as const)))
-  return { parts: own, byExposed, pages: new Map() }
+  return { parts: own, byExposed: byExposedIn(own), pages: new Map() }
 }
 
 /**

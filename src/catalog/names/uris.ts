@@ -9,6 +9,9 @@ export interface OwnedUri {
 /** Hosts recognize interfaces by this scheme (SEP-1865), so it stays in front. */
 const UI = 'ui://'
 
+/** Returns a URI in normal form (RFC 3986 §6.2.2). */
+export const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
+
 /** `_` is illegal in a URI scheme (RFC 3986 §3.1), and no alias holds a dot. */
 const schemeAlias = (alias: string): string => alias.replaceAll('_', '.')
 

@@ -42,7 +42,15 @@ export const why = defineVerb({
 /** Verbs for a client's use of each kind. */
 const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 'read' } as const
 /** Verdicts on items that no client sees. */
-const UNSEEN: readonly string[] = ['hidden', 'broken', 'cut-off', 'disabled', 'misconfigured', 'removed']
+const UNSEEN: readonly string[] = [
+  'hidden',
+  'denied',
+  'broken',
+  'cut-off',
+  'disabled',
+  'misconfigured',
+  'removed',
+]
 
 const headOf = (found: Why): string => `${found.query}: ${headText(found)}`
 

@@ -3,6 +3,7 @@ import { newGeneration } from '../sealed-id.js'
 import type { Engine } from './engine.js'
 import {
   BEAT,
+  CHARGE,
   CLAIM,
   COUNT,
   LEAVE,
@@ -63,6 +64,11 @@ export const createEngineStore = (engine: Engine, prefix: string): ClusterStore 
     },
     async count(of, id, own, ttlMs) {
       return Number(await engine.run(COUNT, [name(`c:${of}`), until], [id, String(own), String(ttlMs)]))
+    },
+    async charge(buckets) {
+      const keys = buckets.map(({ key }) => name(`r:${key}`))
+      const args = buckets.flatMap(({ intervalMs, burst }) => [String(intervalMs), String(burst)])
+      return textsOf(await engine.run(CHARGE, keys, args)).map(Number)
     },
     close: () => engine.close(),
     ...notesIn(engine, prefix),

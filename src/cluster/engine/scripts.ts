@@ -181,6 +181,29 @@ end
 return sum`,
 )
 
+/**
+ * Keys: buckets, each the time at which it is full again. Arguments: the interval of calls in ms, and the
+ * burst, of each. Charges all, or returns the time until each has room, in ms.
+ */
+export const CHARGE = script(
+  'charge',
+  `${NOW}
+local full, waits, isOver = {}, {}, false
+for i, key in ipairs(KEYS) do
+  local interval, burst = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+  full[i] = math.max(now, tonumber(redis.call('GET', key) or '') or now)
+  local wait = full[i] - interval * (burst - 1) - now
+  if wait > 0.001 then isOver = true end
+  waits[i] = string.format('%.3f', math.max(0, wait))
+end
+if isOver then return waits end
+for i, key in ipairs(KEYS) do
+  local next = full[i] + tonumber(ARGV[2 * i - 1])
+  redis.call('SET', key, string.format('%.3f', next), 'PX', math.ceil(next - now))
+end
+return {}`,
+)
+
 /** Key: session. Argument: owner. */
 export const REMOVE = script(
   'remove',

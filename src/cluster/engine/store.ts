@@ -47,6 +47,13 @@ export interface StoredSession {
   readonly sealed: Buffer
 }
 
+/** A bucket that counts calls: one every `intervalMs`, and `burst` at once. */
+export interface RateBucket {
+  readonly key: string
+  readonly intervalMs: number
+  readonly burst: number
+}
+
 /** Result of a claim: `alive` names the current owner; `claimed` carries the session. */
 type Claim =
   | { readonly is: 'none' }
@@ -82,6 +89,8 @@ export interface ClusterStore {
   news(after: number): Promise<News>
   /** Publishes an instance's session count of a principal; returns the sum of the other live instances. */
   count(of: string, id: string, own: number, ttlMs: number): Promise<number>
+  /** Charges all buckets of a call and returns nothing, or returns the time until each has room, in ms. */
+  charge(buckets: readonly RateBucket[]): Promise<readonly number[]>
   /** Deletes a session if `owner` still owns it. */
   remove(sid: string, owner: string): Promise<void>
   close(): Promise<void>

@@ -23,7 +23,7 @@ import { expandedPath, expandedWhole } from './variables.js'
 
 /**
  * Reads `auth`; undefined if it is absent. Any error makes all of it invalid, as does an unknown key that
- * resembles `auth`.
+ * resembles a key that restricts access.
  */
 export const readAuth = (
   items: ReadonlyMap<string, TreeItem>,
@@ -38,10 +38,14 @@ export const readAuth = (
   return report.errors > errors ? 'invalid' : auth
 }
 
+/** Keys that restrict access: the file must not be used without them. */
+const GUARDS: readonly string[] = ['auth', 'rules']
+
 const refuseLookalike = (key: string, item: TreeItem, { report }: ReadContext): void => {
-  if (isRemark(key) || suggest(key, KEYS.root) !== 'auth') return
+  const meant = isRemark(key) ? undefined : suggest(key, KEYS.root)
+  if (meant === undefined || !GUARDS.includes(meant)) return
   report.nameError(item, {
-    message: 'this key is unknown, and looks like "auth"',
+    message: `this key is unknown, and looks like "${meant}"`,
     fix: 'Correct it, or remove it.',
   })
 }

@@ -24,7 +24,7 @@ import { readViews } from './views.js'
 export const readSettings = (
   items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
-): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster'> & {
+): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster' | 'rules'> & {
   /** Timeouts of servers without their own. */
   readonly timeouts: Timeouts
 } => {
@@ -83,7 +83,7 @@ const readAudit = (
 }
 
 /** Read separately, because they must not fall back to defaults. */
-const APART = new Set(['auth', 'cluster', 'views', 'clients'])
+const APART = new Set(['auth', 'cluster', 'views', 'clients', 'rules'])
 
 const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadContext): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))

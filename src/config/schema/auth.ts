@@ -7,7 +7,7 @@ const SCOPES_FIX =
   'Write a list of scopes, such as ["mcp", "github"]; scopes cannot contain spaces or quotes.'
 /** A scope (RFC 6749 §3.3). */
 const scope = (fix: string) => z.string({ error: fix }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { error: fix })
-const scopes = () => z.array(scope(SCOPES_FIX), { error: SCOPES_FIX })
+export const scopes = () => z.array(scope(SCOPES_FIX), { error: SCOPES_FIX })
 
 export const access = z.strictObject(
   {

@@ -134,6 +134,10 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
   ],
   subscriptions: ['Resources that one client is subscribed to.', 'refused'],
   listens: ['Requests of one principal that listen for changes (2026-07-28).', 'refused'],
+  rateBuckets: [
+    'Rates of rules that are counted at the same time: one for each rule, person, server or tool.',
+    'rates that allow their whole burst again are forgotten first; otherwise the call is refused',
+  ],
   principalsPerServer: [
     'Principals served at the same time by a server with `"credentials": "per-principal"`.',
     'the principal without connections that was idle for longest makes room; otherwise the server is not shown to the new one',

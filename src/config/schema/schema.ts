@@ -4,6 +4,7 @@ import { authSchema } from './auth.js'
 import { clusterSchema } from './cluster.js'
 import { limits } from './limits.js'
 import { proxy } from './network.js'
+import { ruleList } from './rules.js'
 import { server } from './server.js'
 import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
 import { timeouts } from './timeouts.js'
@@ -253,6 +254,12 @@ export const settings = z.object({
     .describe('How tools are shown: `direct`, `search` or `auto`, or an object; see docs/search.md.')
     .meta({ reload: 'live' }),
   results: results.optional().describe('Long results in search mode; see docs/search.md.'),
+  rules: ruleList
+    .optional()
+    .describe(
+      'Rules over calls, in their order: who may call what, which calls a person has to approve, and how often; see docs/rules.md. A mistake in them makes the file unusable.',
+    )
+    .meta({ reload: 'live' }),
   limits: limits
     .optional()
     .describe('Limits on the memory and time that clients and servers may use; see docs/limits.md.')

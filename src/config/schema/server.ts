@@ -91,6 +91,12 @@ const own = {
       'A description for tools that have none, with `{name}`, `{title}`, `{server}` and `{arguments}` replaced; see docs/search.md#tools-without-a-description.',
     reload: 'reshown',
   }),
+  trustAnnotations: plain(flag(), {
+    description:
+      'Believe the annotations of this server in `rules`; `false` believes only those in `tools.override`.',
+    default: true,
+    reload: 'reshown',
+  }),
   access: access
     .optional()
     .describe(

@@ -115,6 +115,8 @@ export interface PlainSettings {
     readonly tags: readonly string[]
     /** A description for tools that have none, with `{name}`, `{title}`, `{server}` and `{arguments}` replaced; see docs/search.md#tools-without-a-description. */
     readonly description: string | undefined
+    /** Believe the annotations of this server in `rules`; `false` believes only those in `tools.override`. */
+    readonly trustAnnotations: boolean
     /** The login used at a remote server: one for all clients (`shared`), or one for each user (`per-principal`), with separate connections and lists. See docs/configuration.md#per-user-logins. */
     readonly credentials: "shared" | "per-principal"
     /** With `per-principal`, show users without a login a tool that leads to the sign-in page. */
@@ -221,6 +223,7 @@ export const PLAIN_SETTINGS = {
     prefix: { key: 'prefix', fallback: undefined },
     tags: { key: 'tags', fallback: [] },
     description: { key: 'description', fallback: undefined },
+    trustAnnotations: { key: 'trustAnnotations', fallback: true },
     credentials: { key: 'credentials', fallback: "shared" },
     signInTool: { key: 'signInTool', fallback: true },
     uris: { key: 'uris', fallback: "prefix" },
@@ -249,6 +252,7 @@ export const RELOAD = {
     tools: { key: 'tools', reload: 'reshown' },
     tags: { key: 'tags', reload: 'reshown' },
     description: { key: 'description', reload: 'reshown' },
+    trustAnnotations: { key: 'trustAnnotations', reload: 'reshown' },
     access: { key: 'access', reload: 'reshown' },
     oauth: { key: 'oauth', reload: 'replaced' },
     credentials: { key: 'credentials', reload: 'replaced' },
@@ -286,6 +290,7 @@ export const RELOAD = {
     clients: { key: 'clients', reload: 'live' },
     expose: { key: 'expose', reload: 'live' },
     resultsMax: { key: 'results.max', reload: 'live' },
+    rules: { key: 'rules', reload: 'live' },
     limits: { key: 'limits', reload: 'live' },
     stateKeys: { key: 'requestState.keys', reload: 'restart' },
   },

@@ -6,6 +6,7 @@ import type { Answer } from '../../model/outcome.js'
 import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
 import type { ControlApiContext } from './context.js'
+import { testRules } from './rules.js'
 import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
 import { switchTool, toolSwitchesView } from './tool-switches.js'
 import { callsView, clientsView, configView, errorsView, serversView, toolsView, toolView } from './views.js'
@@ -119,6 +120,7 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ['GET /config', () => configView(context)],
     ['GET /errors', () => errorsView(context)],
     ['GET /why', ({ query }) => whyOf(context, query.get('q') ?? '', query.get('for') ?? undefined)],
+    ['GET /rules', ({ query }) => testRules(context, query)],
     [
       'POST /servers/*/restart',
       async (_, name) => {

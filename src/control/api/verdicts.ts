@@ -11,6 +11,8 @@ import type { ControlApiContext } from './context.js'
 export type Explanation =
   | 'shown'
   | 'hidden'
+  | 'denied'
+  | 'rule'
   | 'broken'
   | 'repeated'
   | 'cut-off'

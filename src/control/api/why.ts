@@ -18,6 +18,7 @@ import type { ControlApiContext } from './context.js'
 import { causeOfError } from './error-cause.js'
 import { changesOf, configOf, type Found, renamed } from './item-changes.js'
 import { inServer, placed } from './places.js'
+import { ruleBehind, rulesAbout } from './rules.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
   causesOf,
@@ -60,14 +61,19 @@ export const whyOf = (context: ControlApiContext, query: string, revision?: stri
 
 // ── errors ──
 
-const ofError = ({ router }: ControlApiContext, query: string): Why | undefined => {
+const ofError = (context: ControlApiContext, query: string): Why | undefined => {
+  const { router } = context
   const error = router.faults.of(query)
   const base = { version: 1, query, kind: 'error' } as const
   if (error !== undefined) {
     const causes = (error.causes ?? []).map(message => reason(cause('error', { message })))
     const { server, name: own } = error
     const { fix } = reason(causeOfError(error))
-    return { ...base, verdict: 'error', answered: true, server, own, causes, fix, error }
+    const rule = error.rule === undefined ? undefined : ruleBehind(context, error.rule, error.tests ?? [])
+    return {
+      ...{ ...base, verdict: 'error', answered: true, server, own, fix, error },
+      causes: rule === undefined ? causes : [rule, ...causes],
+    }
   }
   // Without errors in this process, such as when no proxy runs, there are no ids to suggest.
   const hint = router.faults.all.length === 0 ? '' : `; the ids of this run begin with ${RUN}-`
@@ -181,7 +187,9 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
       ? [reason(cause('uri-by-list', { server: name, uri: view.exposeUri(own) }, name))]
       : []
   const found = list === 'tools' ? searches(context) : []
-  const causes = [...byList, ...changesOf(context, item, query), ...found, ...state]
+  const rules = rulesAbout(context, item)
+  const causes = [...rules.causes, ...byList, ...changesOf(context, item, query), ...found, ...state]
+  if (rules.isDenied) return { ...base, about, verdict: 'denied', answered: false, causes }
   const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
   return { ...base, about, verdict, answered, causes }
 }

@@ -53,9 +53,29 @@ export const CONFIGURATION_CAUSES = {
     fix: 'nothing, if both are needed, such as for two accounts',
   },
   D017: {
-    about: 'servers that can read our secrets',
+    about: 'servers that can read our secrets, and rules that cannot decide',
     says: '{server} can read {file}',
     fix: 'give {server} another folder than {folder}, in its "cwd" or its arguments',
+  },
+  'D017.covered': {
+    says: '{rule} cannot decide: {earlier} decides about the same calls before it',
+    fix: 'remove {rule}, or move it above {earlier}',
+  },
+  'D017.server': {
+    says: '{rule} cannot decide: no server is named {pattern}',
+    fix: 'correct its "server", or remove it',
+  },
+  'D017.person': {
+    says: '{rule} cannot decide: nobody in auth.people is named {pattern}',
+    fix: 'correct its "people", or add the person to auth.people',
+  },
+  'D017.scopes': {
+    says: '{rule} cannot decide: without "auth", callers have no scopes',
+    fix: 'add "auth", or remove its "scopes"',
+  },
+  'D017.client': {
+    says: '{rule} allows what a later rule does not, by the name of the client, which any client can choose',
+    fix: 'name "people" or "scopes" as well',
   },
   D020: {
     about: 'variables',

@@ -32,6 +32,7 @@ export const ERROR_CAUSES = {
   'error.forbidden': {
     fix: "the credential lacks a scope that the message names: mcp-proxy auth login {'server'}",
   },
+  'error.refused': { fix: 'the message says why, and what would let the call pass' },
   'error.cancelled': { fix: 'nothing: the client cancelled the request' },
   'error.too-large': { fix: 'ask for less at a time, or raise the limit that the message names' },
   'error.session-lost': { fix: `the server forgot its session before it ran the request: ${SEND_AGAIN}` },

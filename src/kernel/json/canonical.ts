@@ -44,6 +44,19 @@ const isSameDecimal = (one: string, other: string): boolean => {
   return a.sign === b.sign && a.digits === b.digits && a.exponent === b.exponent
 }
 
+/** Compares two JSON numbers exactly, of any size; negative if the first is smaller. */
+export const compareDecimals = (one: string, other: string): number => {
+  const [a, b] = [decimalOf(one), decimalOf(other)]
+  const [signA, signB] = [signOf(a), signOf(b)]
+  if (signA !== signB || signA === 0) return signA - signB
+  // The positions of the first digits; then the digits, whose outer zeros are gone.
+  const order = a.exponent + a.digits.length - (b.exponent + b.digits.length)
+  return signA * (order === 0 ? compareUnits(a.digits, b.digits) : order)
+}
+
+const signOf = ({ sign, digits }: ReturnType<typeof decimalOf>): number =>
+  digits === '' ? 0 : sign === '-' ? -1 : 1
+
 /** Splits a JSON number into sign, digits without outer zeros, and a power of ten. */
 export function decimalOf(text: string): { sign: string; digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = text.toLowerCase().split('e')

@@ -99,6 +99,7 @@ export class Audit implements ClientObserver {
       server: call.servedBy,
       ...this.#wayOf(call.caller),
       ...endOf(outcome, 'cancelled'),
+      ...decisionOf(call, outcome),
       errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
       trace_id: call.trace?.sampledId,
       ...this.#since(call.beganMs),
@@ -163,9 +164,22 @@ const endOf = (
       return { outcome: 'task' }
     case 'error':
       return { outcome: 'error', code: errorCode(outcome.error) }
-    case 'fault':
-      return { outcome: outcome.fault.code, code: RPC_CODES[outcome.fault.code] }
+    case 'fault': {
+      const { code, data } = outcome.fault
+      return code === 'refused'
+        ? { outcome: String(data?.['reason']) }
+        : { outcome: code, code: RPC_CODES[code] }
+    }
   }
+}
+
+/** Returns the decision of the rules; a refused subscription has its rule in the refusal. */
+const decisionOf = ({ decision }: CallRecord, outcome: Outcome | undefined): Facts | undefined => {
+  if (decision !== undefined) return { decision: decision.decision, rule: decision.rule }
+  const { code, data } = outcome?.kind === 'fault' ? outcome.fault : {}
+  return code === 'refused' && data?.['rule'] !== undefined
+    ? { decision: 'deny', rule: data['rule'] }
+    : undefined
 }
 
 /** Line breaks in JSON occur only between tokens, where a space means the same. */

@@ -51,6 +51,23 @@ export interface Interceptor {
   run(record: CallRecord, outcome: Outcome | undefined): CallVerdict | Promise<CallVerdict>
 }
 
+/**
+ * PORT. Decides about a call whose server and item are known, before anything is sent. Never throws or
+ * rejects.
+ */
+export interface CallGate {
+  decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict>
+}
+
+/** The decision of the rules about a call. */
+export interface CallDecision {
+  readonly decision: 'allow' | 'deny' | 'ask' | 'limited'
+  /** The id of the rule; `default` if none matches. */
+  readonly rule: string
+  /** The tests that matched, such as `/amount is above 500`; never a value. Only for refused calls. */
+  readonly tests: readonly string[]
+}
+
 /** A feature that follows the clients. */
 export interface ClientObserver {
   /** Called before a client is welcomed, perhaps again. */
@@ -128,6 +145,8 @@ export class CallRecord implements ClientSide {
   exposed = ''
   path = NONE
   connection: Connection | undefined
+  /** Undefined without rules. */
+  decision: CallDecision | undefined
   /**
    * The owner of the call: equal for all calls of a session. Clients without sessions may be several users
    * each.

@@ -33,6 +33,9 @@ export interface KeptError {
   readonly ms?: number | undefined
   /** Time that it waited or spent at its server. */
   readonly awayMs?: number | undefined
+  /** The rule that refused the call, and its tests that matched. */
+  readonly rule?: string | undefined
+  readonly tests?: readonly string[] | undefined
   /** The server's state at that time. */
   readonly state?: string | undefined
   readonly stderr?: readonly string[] | undefined
@@ -87,11 +90,13 @@ export class FaultLog {
     const known = this.#kept.get(outcome.errorId)
     if (known === undefined) return
     const { fault } = outcome
-    const { servedBy: server = serverIn(fault), awayMs } = call
+    const { servedBy: server = serverIn(fault), awayMs, decision } = call
+    const refused = fault.code === 'refused' && decision && { rule: decision.rule, tests: decision.tests }
     const { trace_id, span_id, session, ...facts } = { ...callFactsOf(call, this.#options.nowMs()), server }
     const found: KeptError = {
       ...known,
       ...facts,
+      ...refused,
       fault: fault.code,
       trace: trace_id,
       awayMs: awayMs === undefined ? undefined : Math.round(awayMs),
@@ -131,8 +136,15 @@ const serverIn = ({ data }: Fault): string | undefined => {
 }
 
 /** Approximate size in characters. */
-const sizeOf = ({ message, stderr = [], causes = [], name = '', method = '' }: KeptError): number =>
-  256 + [message, name, method, ...stderr, ...causes].reduce((sum, { length }) => sum + length, 0)
+const sizeOf = ({
+  message,
+  stderr = [],
+  causes = [],
+  tests = [],
+  name = '',
+  method = '',
+}: KeptError): number =>
+  256 + [message, name, method, ...stderr, ...causes, ...tests].reduce((sum, { length }) => sum + length, 0)
 
 const stderrOf = ({ stderrTail, data, cause }: Fault): readonly string[] | undefined => {
   if (stderrTail !== undefined) return stderrTail

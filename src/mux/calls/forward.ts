@@ -8,7 +8,14 @@ import { failed } from '../../model/outcome.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
 import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
-import { type CallRecord, type CallVerdict, NEXT, type RoutedRecord, TAKEN } from './call-record.js'
+import {
+  type CallGate,
+  type CallRecord,
+  type CallVerdict,
+  NEXT,
+  type RoutedRecord,
+  TAKEN,
+} from './call-record.js'
 import type { CallTable } from './call-table.js'
 import type { CallMeter } from './counting/call-meter.js'
 import { errorOver } from './earlier-try.js'
@@ -47,6 +54,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   readonly calls: CallTable
   readonly meter: CallMeter | undefined
   readonly presenter: ResultPresenter
+  /** Decides about calls; undefined without rules and without a lock file. */
+  gate: CallGate | undefined
   readonly #context: ForwarderContext
 
   constructor(context: ForwarderContext) {
@@ -110,7 +119,22 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   #route(record: CallRecord, owned: Owned): void {
     if (owned.exposed !== undefined) record.exposed = owned.exposed
     record.routedTo(owned)
-    afterChain(record, runChain(record, record.chains.routed), () => this.#start(record as RoutedRecord))
+    const { gate } = this
+    const next =
+      gate === undefined
+        ? () => this.#start(record as RoutedRecord)
+        : () => this.#enter(record as RoutedRecord, gate.decide(record as RoutedRecord))
+    afterChain(record, runChain(record, record.chains.routed), next)
+  }
+
+  /** Continues a call that the gate lets pass. */
+  #enter(record: RoutedRecord, verdict: CallVerdict | Promise<CallVerdict>): void {
+    if (verdict instanceof Promise)
+      void verdict.then(known => {
+        if (!record.isOver) this.#enter(record, known)
+      })
+    else if (verdict === NEXT) this.#start(record)
+    else if (verdict !== TAKEN) record.front.end(verdict)
   }
 
   #start(record: RoutedRecord): void {

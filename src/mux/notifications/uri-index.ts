@@ -1,5 +1,4 @@
-/** Returns a URI in normal form (RFC 3986 §6.2.2). */
-export const normalUri = (uri: string): string => (URL.canParse(uri) ? new URL(uri).href : uri)
+import { normalUri } from '../../catalog/names/uris.js'
 
 interface Item {
   readonly own: string

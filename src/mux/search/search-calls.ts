@@ -197,7 +197,7 @@ export class SearchCalls {
   async #all(viewer: Viewer): Promise<Merged> {
     const { catalog, starter } = this.#context
     await catalog.refresh(viewer, 'tools', starter.waitMsFor(viewer))
-    return catalog.merged(viewer, 'tools')
+    return catalog.visible(viewer, 'tools')
   }
 
   /** Returns likely intended names: a close spelling, then names of similar meaning. */

@@ -137,6 +137,7 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'Requests refused before they reached a server; malformed ones were not HTTP, JSON or a message.',
     'reason',
   ),
+  mcp_proxy_decisions: counter('Decisions of rules about calls.', 'rule', 'decision'),
   mcp_proxy_cluster_members: gauge('Replicas of the cluster, including this one.', 'state'),
   mcp_proxy_cluster_engine_up: gauge('1 while the engine answers this replica.'),
   mcp_proxy_cluster_engine_seconds: histogram(

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { normalUri, UriIndex } from '../../../src/mux/notifications/uri-index.js'
+import { normalUri } from '../../../src/catalog/names/uris.js'
+import { UriIndex } from '../../../src/mux/notifications/uri-index.js'
 
 const indexOf = (...uris: readonly string[]) => {
   const index = new UriIndex<{ own: string; normal: string }>()

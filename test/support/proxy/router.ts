@@ -42,6 +42,7 @@ export interface WorldOptions {
   readonly views?: Views
   readonly resultsMax?: number
   readonly meter?: RouterOptions['meter']
+  readonly rules?: RouterOptions['rules']
   /** The optional features on the path of calls. */
   readonly path?: Partial<CallPathSettings>
 }
@@ -94,6 +95,7 @@ export class World {
         meter: options.meter,
         pageSize: options.pageSize ?? 100,
         clientViews: options.views,
+        rules: options.rules,
         toolExposure:
           options.toolExposure &&
           new ToolExposure(

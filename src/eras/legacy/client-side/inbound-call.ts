@@ -5,6 +5,7 @@ import type { Call, Client, DownstreamCall } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
+import { refusedResult } from '../../../model/rpc-error.js'
 import type { ReplyStream } from '../../../rpc/outlet.js'
 import { encodeProgress, tokenAlone, tokenIn } from '../../../rpc/progress-token.js'
 import {
@@ -122,8 +123,12 @@ export class LegacyInboundCall extends InboundCall {
         return frameResult(this.id, this.#known(outcome))
       case 'error':
         return encodeError(this.id, this.#projected(outcome))
-      case 'fault':
-        return encodeError(this.id, encodeLegacyEnd(outcome))
+      case 'fault': {
+        const refused = refusedResult(outcome, this.method)
+        return refused === undefined
+          ? encodeError(this.id, encodeLegacyEnd(outcome))
+          : frameResult(this.id, refused)
+      }
     }
   }
 

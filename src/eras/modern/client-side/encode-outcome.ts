@@ -15,7 +15,7 @@ import { memoize } from '../../../kernel/memoize.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
 import { LISTEN, type Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
-import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
+import { errorCode, RPC_CODES, refusedResult } from '../../../model/rpc-error.js'
 import { encodeServerCapabilities } from '../../../rpc/capabilities.js'
 import { encodeError, encodeResult, frameResult } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
@@ -66,13 +66,16 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
         isMethodRefused(method, outcome.error) ? 'entry' : 'dispatched',
       )
     }
-    case 'fault':
+    case 'fault': {
+      const refused = refusedResult(outcome, method)
+      if (refused !== undefined) return resultText(refused, undefined, asked, identity)
       // An unknown method has the status of a request that was not dispatched.
       return errorResponse(
         id,
         encodeModernEnd(outcome),
         outcome.fault.code === 'unknown-method' ? 'entry' : 'dispatched',
       )
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { failureOf, isFine } from '../../../model/failure.js'
 import type { Outcome } from '../../../model/outcome.js'
 
 /** The outcome of a tool call. */
-type ToolOutcome = 'ok' | 'tool_error' | 'error' | 'fault' | 'cancelled'
+type ToolOutcome = 'ok' | 'tool_error' | 'error' | 'fault' | 'refused' | 'cancelled'
 
 /** The metrics of one method, by outcome; created on demand. */
 export class Operations {
@@ -110,8 +110,9 @@ const toolOutcome = (outcome: Outcome | undefined): ToolOutcome | undefined => {
     case 'result':
       return outcome.isError === true ? 'tool_error' : 'ok'
     case 'error':
+      return 'error'
     case 'fault':
-      return outcome.kind
+      return outcome.fault.code === 'refused' ? 'refused' : 'fault'
     case 'input':
     case 'task':
       return undefined

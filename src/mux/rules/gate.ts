@@ -1,0 +1,232 @@
+import type { Item } from '../../catalog/listed.js'
+import { Interned } from '../../catalog/lists/interned.js'
+import type { HidingFilter } from '../../catalog/lists/merge.js'
+import type { Owned } from '../../catalog/owners.js'
+import type { Fault } from '../../kernel/faults.js'
+import { type JsonText, textOf } from '../../kernel/json/text.js'
+import { memoize } from '../../kernel/memoize.js'
+import type { Meter } from '../../kernel/meter.js'
+import type { Rule } from '../../kernel/rule.js'
+import type { Counter } from '../../kernel/series.js'
+import type { Viewer } from '../../model/links.js'
+import { LIST_NAMES, type ListName } from '../../model/listing.js'
+import { failed } from '../../model/outcome.js'
+import type { ServerOptions } from '../../peers/dial.js'
+import {
+  type CallDecision,
+  type CallGate,
+  type CallVerdict,
+  NEXT,
+  type RoutedRecord,
+  TAKEN,
+} from '../calls/call-record.js'
+import { CallArguments } from './arguments.js'
+import { alwaysDenies, type CompiledRule, decide, Policy, type RuledItem, type Ruling } from './policy.js'
+import { type Charge, RateBuckets, type RateBucketsOptions, type RateVerdict } from './rates.js'
+import { approvalImpossible, denied, overloaded, rateLimited } from './refusals.js'
+
+/** PORT. Asks a person about a call, and lets it continue or ends it. Never rejects. */
+export type AskPerson = (record: RoutedRecord, rule: Rule) => CallVerdict | Promise<CallVerdict>
+
+/** PORT. Compares the item of a call with the lock file; a refusal ends the call. Never throws. */
+export type CheckLock = (record: RoutedRecord) => CallVerdict
+
+export interface RuleGateContext extends RateBucketsOptions {
+  /** Undefined without metering. */
+  readonly meter?: Meter | undefined
+  /**
+   * Returns the annotations that the configuration gives to tools, by own names, of a server whose own ones
+   * do not count; undefined for a trusted server.
+   */
+  readonly annotationsInstead: (
+    server: ServerOptions,
+  ) => ((own: string) => Readonly<Record<string, unknown>> | undefined) | undefined
+  readonly checkLock?: CheckLock | undefined
+  /** Undefined if nobody can be asked. */
+  readonly askPerson?: AskPerson | undefined
+}
+
+const KINDS: Readonly<Record<string, RuledItem['kind'] | undefined>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  templates: 'template',
+}
+
+const NO_ARGUMENTS = new CallArguments(undefined)
+
+/** Retries of calls that their server has seen already, and that were counted then. */
+const SENT: ReadonlySet<string | undefined> = new Set(['relay', 'park', 'url'])
+
+/**
+ * Decides about calls whose server and item are known, before anything is sent: by the lock file, the rules,
+ * their rates, and a person.
+ */
+export class RuleGate implements CallGate {
+  readonly #context: RuleGateContext
+  readonly #buckets: RateBuckets
+  readonly #counters = new Map<string, Counter>()
+  #epoch: number | undefined
+  #policy: Policy
+  /** The rules about each listed item. */
+  #about = new WeakMap<Owned, readonly CompiledRule[]>()
+  #filters = new Interned<HidingFilter>()
+
+  constructor(rules: readonly Rule[], context: RuleGateContext) {
+    this.#context = context
+    this.#buckets = new RateBuckets(context)
+    this.#policy = new Policy(rules)
+  }
+
+  get policy(): Policy {
+    return this.#policy
+  }
+
+  /** Replaces the rules; rates keep what they have counted. */
+  reload(rules: readonly Rule[]): void {
+    this.#policy = new Policy(rules)
+    this.#about = new WeakMap()
+    this.#filters = new Interned()
+  }
+
+  decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict> {
+    if (record.owner.isOurs === true) return NEXT
+    const locked = this.#context.checkLock?.(record) ?? NEXT
+    if (locked !== NEXT) return locked
+    const kind = KINDS[record.method]
+    const args = new CallArguments(record.params)
+    const about = this.#rulesAbout(kind ?? (record.path[1] === 'uri' ? 'template' : 'prompt'), record.owner)
+    const ruling = decide(about, record, args)
+    // Only `deny` applies to completions.
+    if (kind === undefined && ruling.verdict !== 'deny') return NEXT
+    const isSent = SENT.has(record.retry?.state?.kind)
+    const charges = ruling.verdict === 'deny' || isSent ? [] : chargesOf(ruling, record)
+    const taken = charges.length === 0 ? 'ok' : this.#buckets.take(charges)
+    return taken instanceof Promise
+      ? taken.then(known => (record.isOver ? TAKEN : this.#ruled(record, { ruling, args, taken: known })))
+      : this.#ruled(record, { ruling, args, taken })
+  }
+
+  /** Returns the refusal of a subscription to a resource; undefined if no rule denies it. */
+  refusalOf(viewer: Viewer, owned: Owned): Fault | undefined {
+    const { verdict, by } = decide(this.#rulesAbout('resource', owned), viewer, NO_ARGUMENTS)
+    if (verdict !== 'deny' || by === undefined) return undefined
+    this.#count({ rule: by.rule.id, decision: 'deny' })
+    return denied(by.rule)
+  }
+
+  /** Returns what a viewer's lists leave out; undefined if no rule can hide anything. */
+  filterFor(viewer: Viewer): HidingFilter | undefined {
+    if (!this.#policy.mayHide) return undefined
+    const matching = new Set(
+      this.#policy.rules.filter(each => each.rule.then !== undefined && each.isFor(viewer)),
+    )
+    const id = [...matching].map(({ index }) => index).join(' ')
+    const hides = (list: ListName, item: Item): boolean =>
+      item.isOurs !== true &&
+      alwaysDenies(this.rulesAbout(list, item), each => matching.has(each)) !== undefined
+    return this.#filters.get(id, () => {
+      const byList = new Map(
+        LIST_NAMES.map(list => [
+          list,
+          memoize(
+            (items: readonly Item[]) =>
+              new Set(items.filter(item => hides(list, item)).map(({ own }) => own)),
+          ),
+        ]),
+      )
+      return { hidden: (list, items) => byList.get(list)?.(items) ?? new Set() }
+    })
+  }
+
+  /** Returns the rules that may match calls of a listed item. */
+  rulesAbout(list: ListName, item: Owned): readonly CompiledRule[] {
+    return this.#rulesAbout(KINDS[list] ?? 'tool', item)
+  }
+
+  #rulesAbout(kind: RuledItem['kind'], item: Owned): readonly CompiledRule[] {
+    let about = this.#about.get(item)
+    if (about === undefined) {
+      const { server, own } = item
+      const tool = kind === 'tool' ? this.#annotated(item) : undefined
+      about = this.#policy.about({ kind, server: server.name, own, tool })
+      this.#about.set(item, about)
+    }
+    return about
+  }
+
+  #annotated({ server, own, text }: Owned): JsonText | undefined {
+    const instead = this.#context.annotationsInstead(server.options)
+    if (instead === undefined) return text
+    const annotations = instead(own)
+    return annotations && textOf({ annotations })
+  }
+
+  #ruled(record: RoutedRecord, decided: Decided): CallVerdict | Promise<CallVerdict> {
+    const { ruling, args, taken } = decided
+    const { verdict, by } = ruling
+    const isOver = taken !== 'ok'
+    // Too many rates are a matter of all rules that count; the first one is named.
+    const rule = isOver ? (taken === 'full' ? ruling.counted[0]?.rule : taken.over.rule) : by?.rule
+    const results = by === undefined || isOver || verdict === 'allow' ? [] : by.results(args)
+    record.decision = {
+      decision: isOver ? 'limited' : verdict,
+      rule: rule?.id ?? DEFAULT,
+      tests: results.flatMap(({ pointer, test, holds }) => (holds === false ? [] : `${pointer} ${test}`)),
+    }
+    this.#count(record.decision)
+    if (rule === undefined) return NEXT
+    if (isOver)
+      return failed(
+        taken === 'full' ? overloaded(this.#context.bounds, rule) : rateLimited(taken.over, taken.waitMs),
+      )
+    if (verdict === 'deny') return failed(denied(rule))
+    if (verdict === 'allow') return NEXT
+    return this.#context.askPerson?.(record, rule) ?? failed(approvalImpossible(rule))
+  }
+
+  #count({ rule, decision }: Pick<CallDecision, 'rule' | 'decision'>): void {
+    const { meter } = this.#context
+    if (meter === undefined) return
+    if (meter.epoch !== this.#epoch) this.#counters.clear()
+    this.#epoch = meter.epoch
+    const key = `${rule} ${decision}`
+    let counter = this.#counters.get(key)
+    if (counter === undefined) {
+      counter = meter.counter('mcp_proxy_decisions', rule, decision)
+      this.#counters.set(key, counter)
+    }
+    counter.add()
+  }
+}
+
+/** The result of the rules and their rates for a call. */
+interface Decided {
+  readonly ruling: Ruling
+  readonly args: CallArguments
+  readonly taken: RateVerdict
+}
+
+/** The name of the decision that no rule made. */
+const DEFAULT = 'default'
+
+/** Returns the buckets that a call is counted in. */
+const chargesOf = ({ counted }: Ruling, { caller, owner, method }: RoutedRecord): readonly Charge[] =>
+  counted.flatMap(({ rule }) =>
+    rule.rates.map(rate => {
+      const parts = {
+        person: caller.principal,
+        server: owner.server.name,
+        tool: `${method} ${owner.own}`,
+      }
+      const { limit, burst, per } = rate
+      return {
+        rule,
+        rate,
+        key: JSON.stringify([rule.id, limit, burst, per, ...per.map(part => parts[part])]),
+      }
+    }),
+  )
