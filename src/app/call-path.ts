@@ -5,6 +5,7 @@ import {
   accessScopes,
   CONNECTION,
   clientTurns,
+  KNOWN_SKILLS,
   knownCompletions,
   knownTaskSupport,
   ownRequestsFirst,
@@ -66,6 +67,7 @@ export const callPath = (parts: RouterParts, settings: CallPathSettings): Featur
     ownRequestsFirst(parts.clock),
     requestLogLevels(parts.logLevels.servers),
     knownTaskSupport(catalog),
+    KNOWN_SKILLS,
   ]
   return { interceptors, observers: [audit, callMeter].filter(one => one !== undefined) }
 }

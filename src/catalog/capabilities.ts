@@ -1,6 +1,7 @@
-import { joinExtensions, readExtensions } from '../model/extensions.js'
+import { type Extensions, extensionsWithout, joinExtensions, readExtensions } from '../model/extensions.js'
 import type { ServerRequestMode, Welcome } from '../model/links.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
+import type { View } from './views/view.js'
 
 /** Maximum length of one server's instructions, in UTF-16 units. The rest is cut. */
 const INSTRUCTIONS_MAX = 8 * 1024
@@ -26,7 +27,9 @@ export const joinCapabilities = (
     known.map(({ announced }) => readExtensions(announced)),
     mode,
   )
-  const resources = isUnknown || some(capabilities => capabilities.resources !== undefined)
+  // The files of skills are resources, and changed skills are reported as such.
+  const resources =
+    isUnknown || some(capabilities => (capabilities.resources ?? capabilities.skills) !== undefined)
   return {
     capabilities: {
       tools: isUnknown || some(capabilities => capabilities.tools !== undefined),
@@ -36,11 +39,47 @@ export const joinCapabilities = (
         : undefined,
       completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
+      ...joinSkills(known),
       ...(extensions.size > 0 && { extensions }),
     },
     isComplete,
   }
 }
+
+const joinSkills = (known: readonly ServerFacts[]): Pick<Offer['capabilities'], 'skills' | 'directories'> => {
+  const all = known.flatMap(({ capabilities }) => capabilities.skills ?? [])
+  if (all.length === 0) return {}
+  return all.some(({ directoryRead }) => directoryRead)
+    ? { skills: true, directories: true }
+    : { skills: true }
+}
+
+/** Returns an offer without the lists that a view hides. */
+export const withinView = (offer: Offer, view: Pick<View, 'hasList'> | undefined): Offer => {
+  if (view === undefined) return offer
+  const [hasPrompts, hasResources] = [view.hasList('prompts'), view.hasList('resources')]
+  const capabilities = hasResources ? offer.capabilities : withoutResources(offer.capabilities)
+  return {
+    ...offer,
+    capabilities: {
+      ...capabilities,
+      prompts: hasPrompts && capabilities.prompts,
+      completions: (hasPrompts || hasResources) && capabilities.completions,
+    },
+  }
+}
+
+/** The files of skills are resources. */
+const withoutResources = (all: Offer['capabilities']): Offer['capabilities'] => {
+  const { tools, prompts, completions, logging, extensions = NO_EXTENSIONS } = all
+  const kept = extensionsWithout(extensions, 'resources')
+  return {
+    ...{ tools, prompts, completions, logging, resources: undefined },
+    ...(kept.size > 0 && { extensions: kept }),
+  }
+}
+
+const NO_EXTENSIONS: Extensions = new Map()
 
 /** Completions are for arguments of prompts and resource templates. */
 const mayComplete = ({ completions, prompts, resources }: ServerCapabilities): boolean =>

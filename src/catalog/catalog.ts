@@ -48,6 +48,7 @@ export interface CatalogChange extends Pick<CatalogOptions, 'pageSize' | 'startu
 }
 
 const NONE: readonly string[] = []
+const NO_ITEMS: readonly Item[] = []
 const NO_SERVERS: ReadonlyMap<Server, ServerView> = new Map()
 
 /** Merges the lists of all servers for each client. A slow server does not delay the others. */
@@ -180,6 +181,11 @@ export class Catalog {
     return this.#clientViews.visibleList(viewer, list).merged
   }
 
+  /** Returns the items that a server lists for a viewer, also those whose name another server has. */
+  itemsOf({ client }: Viewer, list: ListName, server: Server): readonly Item[] {
+    return this.#clientViews.listed(server, client, list)?.items ?? NO_ITEMS
+  }
+
   find(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Item | undefined {
     return this.merged(viewer, list).byExposed.get(exposed)
   }
@@ -298,6 +304,7 @@ export class Catalog {
         prompts: count('prompts'),
         resources: count('resources'),
         templates: count('templates'),
+        skills: count('skills'),
       },
       truncated: LIST_NAMES.filter(list => readings(list).some(({ cutAt }) => cutAt !== undefined)),
       /**

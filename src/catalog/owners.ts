@@ -12,7 +12,8 @@ import type { Item } from './listed.js'
 import { appToolsIn } from './lists/app-tools.js'
 import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './lists/sign-in-tool.js'
-import { type AliasFinder, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
+import { skillFiles } from './names/rewrite.js'
+import { type AliasFinder, isSkillUri, matchTemplate, schemeAliases, splitUri } from './names/uris.js'
 
 /** The server that owns a requested item, and the server's own name for it. */
 export interface Owned {
@@ -99,9 +100,9 @@ export class Owners {
   }
 
   /**
-   * Returns the owner of a URI: by its prefix, else the only server that lists it, else the longest matching
-   * template, else the server whose result contained it last, else the only server with resources. Rejects
-   * with a Fault that names the candidates if there are several.
+   * Returns the owner of a URI: by its prefix, else the only server that lists it, also as a skill or its
+   * file, else the longest matching template, else the server whose result contained it last, else the only
+   * server with resources. Rejects with a Fault that names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     const known = this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed)
@@ -241,7 +242,12 @@ export class Owners {
     if (configured === undefined) return undefined
     if (!this.#catalog.sees(viewer, configured.server.options, 'resources')) return undefined
     const view = this.#catalog.ownedBy(configured, viewer.caller.principal)
-    return split && view && { server: view.server, own: split.uri }
+    if (split === undefined || view === undefined) return undefined
+    const { server } = view
+    // A server may have skills below a segment that is its own alias, and name them so in its texts.
+    const isOwn =
+      isSkillUri(exposed) && this.#lists(viewer, server, exposed) && !this.#lists(viewer, server, split.uri)
+    return { server, own: isOwn ? exposed : split.uri }
   }
 
   async #unprefixed(viewer: Viewer, uri: string): Promise<Owned> {
@@ -260,20 +266,23 @@ export class Owners {
 
   /** Reads all lists that may contain a URI, in parallel. */
   async #readAll(viewer: Viewer): Promise<void> {
-    await Promise.all((['resources', 'templates'] as const).map(list => this.#catalog.readOnce(viewer, list)))
+    const lists = ['resources', 'templates', 'skills'] as const
+    await Promise.all(lists.map(list => this.#catalog.readOnce(viewer, list)))
   }
 
   #ownerOf(viewer: Viewer, uri: string): Server {
     const servers = this.#servers(viewer)
-    const listing = servers.filter(server => this.#owns(viewer, 'resources', server).has(uri))
+    const listing = servers.filter(server => this.#lists(viewer, server, uri))
     const owners = listing.length > 0 ? listing : this.#byTemplate(viewer, uri)
     const [first] = owners
     if (first !== undefined && owners.length === 1) return first
     const seen = this.#seen.get(seenKey(uri, viewer.caller.principal)) ?? this.#seen.get(uri)
     if (seen !== undefined && (owners.length === 0 ? servers : owners).includes(seen)) return seen
     if (owners.length === 0) this.#checkRemoved(viewer.caller, uri)
-    const hasResources = (server: Server): boolean =>
-      this.#catalog.facts(server, viewer.client)?.capabilities.resources !== undefined
+    const hasResources = (server: Server): boolean => {
+      const { resources, skills } = this.#catalog.facts(server, viewer.client)?.capabilities ?? {}
+      return (resources ?? skills) !== undefined
+    }
     const candidates = owners.length > 0 ? owners : servers.filter(hasResources)
     const [only] = candidates
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
@@ -302,10 +311,16 @@ export class Owners {
     return shortName(shown.join(', '), 512)
   }
 
+  /** Returns whether one of a server's own URIs is that of a resource, a skill or a file of a skill. */
+  #lists(viewer: Viewer, server: Server, own: string): boolean {
+    if (this.#owns(viewer, 'resources', server).has(own)) return true
+    const exposed = this.#catalog.viewOf(server.options).exposeUri(own)
+    return skillUris(this.#catalog.itemsOf(viewer, 'skills', server)).has(exposed)
+  }
+
   /** Returns the server's own URIs of its resources or templates; collected once per reading. */
   #owns(viewer: Viewer, list: 'resources' | 'templates', server: Server): ReadonlySet<string> {
-    const part = this.#catalog.merged(viewer, list).parts.find(({ index }) => index === server.index)
-    return part === undefined ? new Set() : ownNames(part.items)
+    return ownNames(this.#catalog.itemsOf(viewer, list, server))
   }
 
   #byTemplate(viewer: Viewer, uri: string): Server[] {
@@ -326,6 +341,12 @@ export class Owners {
 
 const ownNames = memoize(
   (items: readonly Item[]): ReadonlySet<string> => new Set(items.map(({ own }) => own)),
+)
+
+/** The exposed URIs of skills and of their files; collected once per reading. */
+const skillUris = memoize(
+  (items: readonly Item[]): ReadonlySet<string> =>
+    new Set(items.flatMap(({ exposed, text }) => [exposed, ...skillFiles(text)])),
 )
 
 /** Includes the owner: one principal's server reveals nothing to another's. */

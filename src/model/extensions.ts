@@ -7,6 +7,8 @@ import {
   membersOf,
   objectText,
   rawText,
+  withMembers,
+  withoutMember,
 } from '../kernel/json/text.js'
 import type { Revision } from './revision.js'
 import type { ServerRequestMode } from './server-request-mode.js'
@@ -25,12 +27,18 @@ interface ExtensionRow {
   readonly mode?: ServerRequestMode
   /** False if clients of several servers cannot use it, although their declarations reach the servers. */
   readonly isAnnounced?: boolean
+  /** Settings that are true for all servers together if they are true for one of them. */
+  readonly flags?: readonly string[]
+  /** The kind of items that it is about: clients that must not see those cannot use it. */
+  readonly about?: 'resources'
 }
 
 const PREFIX = 'io.modelcontextprotocol/'
 
 /** The interfaces of tools, which hosts show as apps (ext-apps, SEP-1865). */
 export const UI = `${PREFIX}ui`
+/** Skills, whose files are resources (ext-skills, SEP-2640). */
+export const SKILLS = `${PREFIX}skills`
 /** The tasks of 2026-07-28 (SEP-2663). */
 export const TASKS_EXTENSION = `${PREFIX}tasks`
 
@@ -40,8 +48,7 @@ const ROWS: ReadonlyMap<string, ExtensionRow> = new Map<string, ExtensionRow>([
   [`${PREFIX}oauth-client-credentials`, { kind: 'hop' }],
   [`${PREFIX}enterprise-managed-authorization`, { kind: 'hop' }],
   [UI, { kind: 'carried' }],
-  // Not announced while the proxy refuses `skills/*`.
-  [`${PREFIX}skills`, { kind: 'carried', isAnnounced: false }],
+  [SKILLS, { kind: 'carried', flags: ['directoryRead'], about: 'resources' }],
   [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', isAnnounced: false }],
 ])
 
@@ -77,14 +84,44 @@ export const joinExtensions = (announced: readonly Extensions[], mode: ServerReq
   return new Map(
     [...ids]
       .filter(id => isCarried(id) && mayPass(id, mode) && ROWS.get(id)?.isAnnounced !== false)
-      .map(id => [id, mergeSettings(announced.flatMap(each => each.get(id) ?? []))]),
+      .map(id => [
+        id,
+        mergeSettings(
+          announced.flatMap(each => each.get(id) ?? []),
+          ROWS.get(id)?.flags ?? [],
+        ),
+      ]),
   )
 }
 
-/** Returns settings that all servers agree on; otherwise `{}`. */
-const mergeSettings = ([first = EMPTY, ...others]: readonly JsonText[]): JsonText => {
+/** Returns the settings that all servers agree on, otherwise `{}`, with the flags that any of them sets. */
+const mergeSettings = (settings: readonly JsonText[], flags: readonly string[]): JsonText => {
+  const agreed = agreedOn(settings)
+  if (agreed !== undefined || flags.length === 0) return agreed ?? EMPTY
+  const rest = agreedOn(settings.map(one => withoutMember(one, ...flags))) ?? EMPTY
+  const set = flags.filter(flag => settings.some(one => hasFlag(one, flag)))
+  return withMembers(
+    rest,
+    set.map(flag => [flag, TRUE] as const),
+  )
+}
+
+/** Returns the first of several texts if all are equal as JSON values. */
+const agreedOn = ([first = EMPTY, ...others]: readonly JsonText[]): JsonText | undefined => {
   const text = canonicalJson(first)
-  return others.every(other => canonicalJson(other) === text) ? first : EMPTY
+  return others.every(other => canonicalJson(other) === text) ? first : undefined
+}
+
+const hasFlag = (settings: JsonText, flag: string): boolean => memberOf(settings, flag)?.equals(TRUE) === true
+
+/** Returns the announced extensions that are of use without a kind of items. */
+export const extensionsWithout = (announced: Extensions, items: 'resources'): Extensions =>
+  new Map([...announced].filter(([id]) => ROWS.get(id)?.about !== items))
+
+/** Reads a server's skills from its `ServerCapabilities`; undefined if it has none. */
+export const skillsIn = (capabilities: JsonText): { readonly directoryRead: boolean } | undefined => {
+  const settings = readExtensions(capabilities).get(SKILLS)
+  return settings && { directoryRead: hasFlag(settings, 'directoryRead') }
 }
 
 export const encodeExtensions = (extensions: Extensions): JsonText => objectText([...extensions])

@@ -157,6 +157,9 @@ export interface Welcome {
     readonly resources: { readonly subscribe: boolean } | undefined
     readonly completions: boolean
     readonly logging: boolean
+    /** True if a visible server has skills, and if one reads their directories; absent otherwise. */
+    readonly skills?: boolean
+    readonly directories?: boolean
     /** The extensions of the visible servers; absent if there are none. */
     readonly extensions?: Extensions | undefined
   }

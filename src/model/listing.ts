@@ -1,7 +1,7 @@
 /**
  * The lists of a server. For each: its method, the result member with the items, the member that identifies
- * an item, its capability, its change notification, and the flag that subscribes to it (2026-07-28,
- * `SubscriptionFilter`).
+ * an item, its capability, its change notification, the capability that promises this notification
+ * (`listChanged`), and the flag that subscribes to it (2026-07-28, `SubscriptionFilter`).
  */
 export const LISTS = {
   tools: {
@@ -10,6 +10,7 @@ export const LISTS = {
     identity: 'name',
     capability: 'tools',
     changed: 'notifications/tools/list_changed',
+    changesOf: 'tools',
     flag: 'toolsListChanged',
   },
   prompts: {
@@ -18,6 +19,7 @@ export const LISTS = {
     identity: 'name',
     capability: 'prompts',
     changed: 'notifications/prompts/list_changed',
+    changesOf: 'prompts',
     flag: 'promptsListChanged',
   },
   resources: {
@@ -26,6 +28,7 @@ export const LISTS = {
     identity: 'uri',
     capability: 'resources',
     changed: 'notifications/resources/list_changed',
+    changesOf: 'resources',
     flag: 'resourcesListChanged',
   },
   templates: {
@@ -34,6 +37,17 @@ export const LISTS = {
     identity: 'uriTemplate',
     capability: 'resources',
     changed: 'notifications/resources/list_changed',
+    changesOf: 'resources',
+    flag: 'resourcesListChanged',
+  },
+  // The extension has no notification of its own: servers report changed skills as changed resources.
+  skills: {
+    method: 'skills/list',
+    member: 'skills',
+    identity: 'uri',
+    capability: 'skills',
+    changed: 'notifications/resources/list_changed',
+    changesOf: 'resources',
     flag: 'resourcesListChanged',
   },
 } as const

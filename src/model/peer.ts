@@ -35,6 +35,8 @@ export interface ServerCapabilities {
   readonly resources: { readonly listChanged: boolean; readonly subscribe: boolean } | undefined
   /** `undeclared`: possible, but its revision has no capability for it (2024-11-05). */
   readonly completions: boolean | 'undeclared'
+  /** Absent without the extension; `directoryRead`: its directories can be read (SEP-2640). */
+  readonly skills?: { readonly directoryRead: boolean } | undefined
   readonly logging: boolean
   /**
    * True if tools may be called as tasks (2025-11-25, basic/utilities/tasks; an extension of 2026-07-28).

@@ -1,4 +1,5 @@
 import { at, type JsonText, kindOf, memberOf, membersOf, some, stringOf } from '../kernel/json/text.js'
+import { SKILLS } from '../model/extensions.js'
 import { type Call, LISTEN, type ServerRequestMode, type Welcome } from '../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../model/listing.js'
 
@@ -33,6 +34,8 @@ export interface Conditions {
   readonly needs?: Capability | undefined
   /** The only mode of clients with this method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
+  /** The extension that defines the method. A proxy with a single server passes it on. */
+  readonly extension?: string
 }
 
 /** The handler of a request: the merged lists, the owner of its subject, or a part of the router. */
@@ -43,7 +46,7 @@ type Target =
 
 export type Route = Target & Conditions
 
-/** All routed methods. Clients may read lists regardless of the capabilities. */
+/** All routed methods. Clients may read lists regardless of the capabilities, except lists of extensions. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['tools/list', { way: 'catalog', list: 'tools' }],
   ['prompts/list', { way: 'catalog', list: 'prompts' }],
@@ -57,6 +60,9 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['resources/unsubscribe', { way: 'unsubscribe', serverRequests: 'pushed', needs: 'resources' }],
   ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
   [LISTEN, { way: 'listen', serverRequests: 'returned' }],
+  ['skills/list', { way: 'catalog', list: 'skills', needs: 'skills', extension: SKILLS }],
+  ['skills/get', { way: 'owner', by: 'uri', needs: 'skills', extension: SKILLS }],
+  ['resources/directory/read', { way: 'owner', by: 'uri', needs: 'directories', extension: SKILLS }],
 ])
 
 /** Members of the filter of a listening request that the proxy knows. */
@@ -70,6 +76,12 @@ export const hasUnknownFilter = (params: JsonText | undefined): boolean => {
   const filter = params && memberOf(params, 'notifications')
   if (filter === undefined || kindOf(filter) !== 'object') return false
   return some(membersOf(filter), ({ key }) => !FILTERS.has(key))
+}
+
+/** Returns whether a request names a resource or a skill by its URI. */
+export const namesUri = (method: string): boolean => {
+  const route = ROUTES.get(method)
+  return route?.way === 'owner' && route.by === 'uri'
 }
 
 /** Returns the subject of a request as the client wrote it; undefined if it has none. */

@@ -19,6 +19,7 @@ import {
   encodeExtensions,
   mayPass,
   readExtensions,
+  skillsIn,
   TASKS_EXTENSION,
 } from '../model/extensions.js'
 import type { ServerRequestMode, Welcome } from '../model/links.js'
@@ -138,6 +139,7 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
   const tools = offered(text, 'tools')
   const prompts = offered(text, 'prompts')
   const resources = offered(text, 'resources')
+  const skills = skillsIn(text)
   return {
     tools: tools && { listChanged: flag(tools, 'listChanged') },
     prompts: prompts && { listChanged: flag(prompts, 'listChanged') },
@@ -147,6 +149,7 @@ const decodeServerCapabilities = (text: JsonText): ServerCapabilities => {
     },
     completions: offered(text, 'completions') !== undefined,
     logging: offered(text, 'logging') !== undefined,
+    ...(skills && { skills }),
     tasks:
       at(text, 'tasks', 'requests', 'tools', 'call') !== undefined ||
       at(text, 'extensions', TASKS_EXTENSION) !== undefined,

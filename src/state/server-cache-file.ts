@@ -16,6 +16,7 @@ import {
   valueOf,
 } from '../kernel/json/text.js'
 import { isObject } from '../kernel/object.js'
+import { skillsIn } from '../model/extensions.js'
 import { LIST_NAMES, type ListName } from '../model/listing.js'
 import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
 import { isRevision } from '../model/revision.js'
@@ -93,10 +94,11 @@ const decodeFacts = (text: JsonText): ServerFacts | undefined => {
   const [announced, info] = [memberOf(text, 'announced'), memberOf(text, 'info')]
   if (revision === undefined || !isRevision(revision) || capabilities === undefined) return undefined
   if (announced === undefined || info === undefined) return undefined
+  const skills = skillsIn(announced)
   return {
     revision,
     announced,
-    capabilities: decodeCapabilities(valueOf(capabilities)),
+    capabilities: { ...decodeCapabilities(valueOf(capabilities)), ...(skills && { skills }) },
     info,
     instructions: textMember(text, 'instructions'),
   }

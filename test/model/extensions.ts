@@ -1,20 +1,46 @@
 import t from 'tap'
 import { rawText } from '../../src/kernel/json/text.js'
-import { joinExtensions, readExtensions } from '../../src/model/extensions.js'
+import { joinExtensions, readExtensions, skillsIn } from '../../src/model/extensions.js'
 
 const PREFIX = 'io.modelcontextprotocol/'
 
-const joined = (...settings: readonly string[]): readonly string[] => {
+const joined = (id: string, settings: readonly string[]): readonly string[] => {
   const announced = settings.map(text => {
-    const extensions = `"${PREFIX}ui":${text},"${PREFIX}skills":{},"${PREFIX}tasks":{},"com.example/x":{}`
+    const extensions = `"${PREFIX}${id}":${text},"${PREFIX}tasks":{},"com.example/x":{}`
     return readExtensions(rawText(`{"extensions":{${extensions}}}`))
   })
   return [...joinExtensions(announced, 'returned')].map(([id, text]) => `${id} ${text}`)
 }
 
-t.test('of several servers apps alone are announced, with the settings that all agree on', async t => {
-  t.same(joined('{"x":1.0,"y":2}'), [`${PREFIX}ui {"x":1.0,"y":2}`])
-  t.same(joined('{"x":1,"y":2}', '{ "y":2,"x":1 }'), [`${PREFIX}ui {"x":1,"y":2}`])
-  t.same(joined('{"x":1}', '{"x":2}'), [`${PREFIX}ui {}`])
-  t.same(joined(), [])
+t.test('of several servers apps and skills are announced, with the settings that all agree on', async t => {
+  const joinedUi = (...settings: readonly string[]) => joined('ui', settings)
+  t.same(joinedUi('{"x":1.0,"y":2}'), [`${PREFIX}ui {"x":1.0,"y":2}`])
+  t.same(joinedUi('{"x":1,"y":2}', '{ "y":2,"x":1 }'), [`${PREFIX}ui {"x":1,"y":2}`])
+  t.same(joinedUi('{"x":1}', '{"x":2}'), [`${PREFIX}ui {}`])
+  t.same(joinedUi(), [])
+})
+
+t.test('directories of skills can be read if any server allows it', async t => {
+  const skills = (...settings: readonly string[]) =>
+    joined('skills', settings).map(text => text.replace(`${PREFIX}skills `, ''))
+  t.same(skills('{}', '{"directoryRead":true}'), ['{"directoryRead":true}'])
+  t.same(skills('{"directoryRead":false,"x":1.0}', '{"x":1,"directoryRead":true}'), [
+    '{"x":1.0,"directoryRead":true}',
+  ])
+  t.same(skills('{"x":1}', '{"x":2,"directoryRead":true}'), ['{"directoryRead":true}'])
+  t.same(skills('{"directoryRead":true,"x":1}', '{"x":1,"directoryRead":true}'), [
+    '{"directoryRead":true,"x":1}',
+  ])
+  t.same(skills('{"directoryRead":"yes"}', '{}'), ['{}'])
+  t.same(skills('true', '[]'), ['{}'])
+})
+
+t.test('a server has skills if it announces the extension', async t => {
+  const told = (text: string) => skillsIn(rawText(`{"extensions":{"${PREFIX}skills":${text}}}`))
+  t.same(told('{}'), { directoryRead: false })
+  t.same(told('true'), { directoryRead: false })
+  t.same(told('{"directoryRead":true}'), { directoryRead: true })
+  t.same(told('{"directoryRead":"true"}'), { directoryRead: false })
+  t.equal(told('[]'), undefined)
+  t.equal(skillsIn(rawText('{"skills":{}}')), undefined)
 })

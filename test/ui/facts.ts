@@ -21,7 +21,7 @@ export const server = (more: Partial<ServerRow> = {}): ServerRow => ({
   pids: [7],
   connections: 1,
   clients: 2,
-  items: { tools: 3, prompts: 0, resources: 1, templates: 0 },
+  items: { tools: 3, prompts: 0, resources: 1, templates: 0, skills: 0 },
   tokens: 900,
   truncated: [],
   failures: 0,

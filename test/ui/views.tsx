@@ -207,7 +207,10 @@ t.test('a sparkline has a sentence, and a server its words', async t => {
   )
   t.equal(listText(server()), '3 tools, 1 resource')
   t.equal(listText(server({ items: undefined })), 'not read yet')
-  t.equal(listText(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0 } })), 'nothing')
+  t.equal(
+    listText(server({ items: { tools: 0, prompts: 0, resources: 0, templates: 0, skills: 0 } })),
+    'nothing',
+  )
   const left = server({ leftOut: { filter: 2, broken: 1, twice: 0 }, truncated: ['tools'] })
   t.equal(leftOutText(left), '2 hidden by a filter, 1 broken, the list of tools was truncated at a limit')
 })

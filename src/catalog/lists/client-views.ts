@@ -13,7 +13,7 @@ import type { Server } from '../../peers/server.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
 import { isSearchTool } from '../../search/search-tools.js'
 import { tokensOfTool } from '../../search/tool-cost.js'
-import { joinCapabilities, type Offer } from '../capabilities.js'
+import { joinCapabilities, type Offer, withinView } from '../capabilities.js'
 import type { Listed } from '../listed.js'
 import type { ServerViews } from '../server-views.js'
 import type { Choice, ToolExposure } from '../views/tool-exposure.js'
@@ -382,21 +382,5 @@ export class ClientViews {
       return (isThere ? this.#context.views.for(view, caller.principal) : undefined) ?? []
     })
     return new Map(seen.map(view => [view.server, view]))
-  }
-}
-
-/** Returns an offer without the lists that a view hides. */
-const withinView = (offer: Offer, view: View | undefined): Offer => {
-  if (view === undefined) return offer
-  const { capabilities } = offer
-  const [hasPrompts, hasResources] = [view.hasList('prompts'), view.hasList('resources')]
-  return {
-    ...offer,
-    capabilities: {
-      ...capabilities,
-      prompts: hasPrompts && capabilities.prompts,
-      resources: hasResources ? capabilities.resources : undefined,
-      completions: (hasPrompts || hasResources) && capabilities.completions,
-    },
   }
 }

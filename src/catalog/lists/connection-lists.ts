@@ -90,6 +90,9 @@ export class ConnectionLists {
 
   /** Handles an announced change: reads the list soon, and at most once a second while changes continue. */
   changed(connection: Connection, list: ListName): void {
+    const { facts } = connection
+    // One notification may be about several lists.
+    if (facts !== undefined && !offers(facts, list)) return
     for (const state of this.#usedStates(connection, list)) this.#changed(state)
   }
 
@@ -121,10 +124,12 @@ export class ConnectionLists {
     const { known, isDue = true } = this.of(connection, list, client) ?? {}
     if (known === undefined || isDue) return false
     const { link, facts } = connection
-    const capability = facts?.capabilities[LISTS[list].capability]
-    const isAnnounced =
-      link?.receivesUnsolicited === true && (capability === undefined || capability.listChanged)
-    return (isAnnounced && known.isWhole) || !isStale(known, this.#context.clock.nowMs())
+    const reports =
+      facts === undefined ||
+      !offers(facts, list) ||
+      facts.capabilities[LISTS[list].changesOf]?.listChanged === true
+    const isAnnounced = link?.receivesUnsolicited === true && reports
+    return (isAnnounced && known.isWhole) || !isStale(list, known, this.#context.clock.nowMs())
   }
 
   /** Empties the lists of a connection that has been away for too long. */
@@ -344,8 +349,11 @@ export class ConnectionLists {
 const hasOthersCalls = ({ inFlight, link, onlyClient, clients }: Connection): boolean =>
   inFlight > 0 && link?.serverRequests === 'pushed' && onlyClient === undefined && !isForOne(clients)
 
-const isStale = ({ hints, readMs }: Reading, nowMs: number): boolean =>
-  nowMs - readMs >= Math.min(STALE_MS, hints?.ttlMs ?? STALE_MS)
+/** Only skills are kept for as long as their server says (SEP-2640): other lists may change earlier. */
+const isStale = (list: ListName, { hints, readMs }: Reading, nowMs: number): boolean => {
+  const { ttlMs = STALE_MS } = hints ?? {}
+  return nowMs - readMs >= (list === 'skills' ? ttlMs : Math.min(STALE_MS, ttlMs))
+}
 
 /**
  * Returns whether other connections would receive the same list. Changes by a session's own calls are private

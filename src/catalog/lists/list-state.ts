@@ -42,6 +42,7 @@ export const newListStates = (connection: Connection, declared: DeclaredSet): Li
     prompts: create('prompts'),
     resources: create('resources'),
     templates: create('templates'),
+    skills: create('skills'),
   }
 }
 

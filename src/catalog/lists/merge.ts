@@ -169,7 +169,8 @@ export const mergeParts = (
         byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
       const unique = isTaken ? withPrefix(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
-        // An unprefixed URI that several servers list: each is shown, and the owner is found on use.
+        // An unprefixed URI that several servers list: each is shown, and the owner is found on use. Clients
+        // reject a list in which a skill occurs twice.
         if (list === 'resources' || list === 'templates') return [item]
         log.warn(
           { server: item.server.name, item: item.exposed },

@@ -1,5 +1,6 @@
 import { editMember, mayContain } from '../../kernel/json/edit.js'
 import {
+  elementsOf,
   type JsonText,
   kindOf,
   mapElements,
@@ -47,6 +48,19 @@ const mapInterface: Rewrite = (holder, map) =>
     return mapMember(mapMember(nested, 'ui/resourceUri', map), 'openai/outputTemplate', map)
   })
 
+/** A skill names its own files (ext-skills, SEP-2640). */
+const mapSkill: Rewrite = (skill, map) =>
+  editMember(mapMember(skill, 'uri', map), 'resources', files =>
+    kindOf(files) === 'array' ? mapElements(files, file => mapMember(file, 'uri', map)) : files,
+  )
+
+/** Returns the URIs of the files that a skill names. */
+export const skillFiles = (skill: JsonText): readonly string[] => {
+  const files = memberOf(skill, 'resources')
+  if (files === undefined || kindOf(files) !== 'array') return []
+  return [...elementsOf(files)].flatMap(file => stringOf(memberOf(file, 'uri')) ?? [])
+}
+
 const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
   editMember(result, key, list => mapElements(list, element => map(element, uri)))
 
@@ -58,16 +72,15 @@ const mapMessage: Rewrite = (message, map) =>
       : mapBlock(content, map),
   )
 
+const mapUri: Rewrite = (holder, map) => mapMember(holder, 'uri', map)
+
 const RESULTS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['tools/call', (result, map) => mapInterface(mapContents(result, 'content', mapBlock, map), map)],
   ['prompts/get', (result, map) => mapContents(result, 'messages', mapMessage, map)],
-  [
-    'resources/read',
-    (result, map) => mapContents(result, 'contents', (entry, uri) => mapMember(entry, 'uri', uri), map),
-  ],
+  ['resources/read', (result, map) => mapContents(result, 'contents', mapUri, map)],
+  ['skills/get', (result, map) => editMember(result, 'skill', skill => mapSkill(skill, map))],
+  ['resources/directory/read', (result, map) => mapContents(result, 'resources', mapUri, map)],
 ])
-
-const mapUri: Rewrite = (params, map) => mapMember(params, 'uri', map)
 
 const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['resources/read', mapUri],
@@ -106,6 +119,8 @@ export const rewriteItem = (list: ListName, item: JsonText, { name, uri }: Expos
       return uri === undefined ? item : mapMember(item, 'uri', uri)
     case 'templates':
       return uri === undefined ? item : mapMember(item, 'uriTemplate', uri)
+    case 'skills':
+      return uri === undefined ? item : mapSkill(item, uri)
   }
 }
 

@@ -23,6 +23,7 @@ import {
   repairAnnotations,
   repairIcons,
 } from './parts.js'
+import { skillProblem } from './skills.js'
 
 /** A repaired item with its identity and its repairs, or the reason to hide it. */
 export type Repaired =
@@ -39,6 +40,7 @@ const UNIQUE: Readonly<Record<ListName, ReadonlySet<string>>> = {
   prompts: new Set(['name']),
   resources: new Set(['uri']),
   templates: new Set(['uriTemplate']),
+  skills: new Set(['uri', 'frontmatter', 'resources']),
 }
 
 const OBJECT = textOf('object')
@@ -66,19 +68,21 @@ export const repairItem = (list: ListName, item: JsonText): Repaired => {
   if (own === undefined) return { dropped: `its ${identity} is not a string` }
   if (twice !== undefined) return { dropped: `it has two members ${twice}` }
   const repaired = COMPLETED[list](kept, note, unique)
-  return repaired === undefined
-    ? { dropped: 'its inputSchema does not describe an object' }
-    : { item: repaired, own, notes }
+  return typeof repaired === 'string' ? { dropped: repaired } : { item: repaired, own, notes }
 }
 
-/** Adds members that clients require. `unique` holds the members that must not occur twice. */
-type Complete = (item: JsonText, note: Note, unique: ReadonlyMap<string, JsonText>) => JsonText | undefined
+/**
+ * Adds members that clients require, or returns the reason to hide the item. `unique` holds the members that
+ * must not occur twice.
+ */
+type Complete = (item: JsonText, note: Note, unique: ReadonlyMap<string, JsonText>) => JsonText | string
 
 /** Ensures that a tool has an input schema. */
 const completeTool: Complete = (tool, note, unique) => {
   const schema = unique.get('inputSchema')
   const input = repairInput(schema, note)
-  return input === undefined || input === schema ? input && tool : withMember(tool, 'inputSchema', input)
+  if (input === undefined) return 'its inputSchema does not describe an object'
+  return input === schema ? tool : withMember(tool, 'inputSchema', input)
 }
 
 /** Repairs the schema of a tool's arguments; undefined if it does not describe an object. */
@@ -112,6 +116,7 @@ const COMPLETED: Readonly<Record<ListName, Complete>> = {
   prompts: prompt => prompt,
   resources: completeResource('uri'),
   templates: completeResource('uriTemplate'),
+  skills: (skill, _, members) => skillProblem(members) ?? skill,
 }
 
 const repairRequired: Repair = (names, note) =>
@@ -162,4 +167,5 @@ const OPTIONAL: Readonly<Record<ListName, Kinds>> = {
   prompts: kindsOf(SHOWN, { ...ICONS, arguments: ['array', repairArguments] }),
   resources: kindsOf({ ...SHOWN, mimeType: 'string', size: 'number' }, RESOURCE),
   templates: kindsOf({ ...SHOWN, mimeType: 'string' }, RESOURCE),
+  skills: kindsOf({ _meta: 'object' }),
 }

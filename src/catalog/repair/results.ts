@@ -1,6 +1,8 @@
 import { editMember } from '../../kernel/json/edit.js'
 import {
   arrayText,
+  at,
+  EMPTY_ARRAY,
   editMembers,
   elementsOf,
   type JsonText,
@@ -17,6 +19,7 @@ import {
   withoutMembers,
 } from '../../kernel/json/text.js'
 import { shownJson, textBlock, withReadableContent } from '../../model/content.js'
+import { repairItem } from './items.js'
 import { keepKinds, kindsOf, type Note, repairAnnotations, repairBase64, repairIcons } from './parts.js'
 
 /** Maximum number of `CompleteResult.completion.values` (server/utilities/completion). */
@@ -44,6 +47,8 @@ export const repairResult = (
       return editMember(withoutNulls(result, ['_meta']), 'contents', list =>
         mapElements(list, repairContents),
       )
+    case 'resources/directory/read':
+      return repairDirectory(withoutNulls(result, ['nextCursor', '_meta']))
     case 'completion/complete':
       return editMember(withoutNulls(result, ['_meta']), 'completion', repairCompletion)
     default:
@@ -174,16 +179,33 @@ const repairContents = (contents: JsonText): JsonText => {
   return withMember(plain, 'text', textOf(shownJson(contents)))
 }
 
-const PARTS: ReadonlyMap<string, string> = new Map([
-  ['tools/call', 'content'],
-  ['prompts/get', 'messages'],
-  ['resources/read', 'contents'],
+/** Repairs the entries of a directory like a list of resources (ext-skills, SEP-2640). */
+const repairDirectory = (directory: JsonText): JsonText => {
+  const entries = memberOf(directory, 'resources')
+  // Go servers write an empty list as `null`.
+  if (entries === undefined || kindOf(entries) !== 'array')
+    return withMember(directory, 'resources', EMPTY_ARRAY)
+  return editMember(directory, 'resources', () =>
+    mapElements(entries, entry => {
+      const repaired = repairItem('resources', entry)
+      return 'dropped' in repaired ? undefined : repaired.item
+    }),
+  )
+}
+
+const PARTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['tools/call', ['content']],
+  ['prompts/get', ['messages']],
+  ['resources/read', ['contents']],
+  ['resources/directory/read', ['resources']],
+  ['skills/get', ['skill', 'resources']],
 ])
 
 /** Returns whether a result has more than `most` blocks, messages or contents. */
 export const hasMoreParts = (method: string, result: JsonText, most: number): boolean => {
   if (result.length <= most) return false
-  const parts = memberOf(result, PARTS.get(method) ?? '')
+  const path = PARTS.get(method)
+  const parts = path && at(result, ...path)
   if (parts === undefined) return false
   let count = 0
   const isOneTooMany = (): boolean => {

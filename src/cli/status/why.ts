@@ -40,7 +40,13 @@ export const why = defineVerb({
 })
 
 /** Verbs for a client's use of each kind. */
-const DONE = { tool: 'called', prompt: 'asked for', resource: 'read', template: 'read' } as const
+const DONE = {
+  tool: 'called',
+  prompt: 'asked for',
+  resource: 'read',
+  template: 'read',
+  skill: 'read',
+} as const
 /** Verdicts on items that no client sees. */
 const UNSEEN: readonly string[] = [
   'hidden',

@@ -63,7 +63,7 @@ export const view = z.object(
       .record(z.string(), z.unknown(), objectFix('{ "readOnlyHint": true }'))
       .optional()
       .describe('Annotations that a tool must declare to be shown, such as `{ "readOnlyHint": true }`.'),
-    resources: flag().optional().meta({ description: 'Show resources.', default: true }),
+    resources: flag().optional().meta({ description: 'Show resources and skills.', default: true }),
     prompts: flag().optional().meta({ description: 'Show prompts.', default: true }),
     scopes: words('Write a list of scopes, such as ["web"].')
       .optional()

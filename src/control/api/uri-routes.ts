@@ -102,7 +102,7 @@ export const ofOnlyServer = (context: ControlApiContext, query: string): Why | u
   const { catalog } = context.router
   const having = viewsIn(context).filter(({ server }) => {
     const { facts } = catalog.summary(server, [...server.connections])
-    return facts?.capabilities.resources !== undefined
+    return (facts?.capabilities.resources ?? facts?.capabilities.skills) !== undefined
   })
   const [only] = having
   if (only === undefined) return undefined

@@ -61,7 +61,7 @@ export interface Reason {
 export interface Why {
   readonly version: 1
   readonly query: string
-  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'server' | 'error' | 'unknown'
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'skill' | 'server' | 'error' | 'unknown'
   readonly verdict: Explanation
   /** True if a request for it would be answered. For an error id: true if it is known. */
   readonly answered: boolean

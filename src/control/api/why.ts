@@ -35,7 +35,13 @@ import { mergedItems } from './views.js'
 
 export type { Reason, Why } from './verdicts.js'
 
-const KINDS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
+const KINDS = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  templates: 'template',
+  skills: 'skill',
+} as const
 const QUERY_BYTES = 8192
 const MODERN = '2026-07-28'
 
@@ -131,7 +137,7 @@ const candidates = (context: ControlApiContext, query: string): readonly Found[]
   )
 
 const names = (view: ServerView, list: ListName, own: string): readonly string[] => {
-  if (list === 'resources' || list === 'templates') return [view.exposeUri(own), own]
+  if (list !== 'tools' && list !== 'prompts') return [view.exposeUri(own), own]
   const exposed = view.exposeName(list, own)
   // The name with a prefix, which replaces a name that was taken.
   return [exposed, exposedName(view.server.options.alias, exposed), own]
@@ -183,7 +189,7 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const about = serverVerdict(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Reason[] =
-    list === 'resources' && query === own && view.exposeUri(own) !== own
+    (list === 'resources' || list === 'skills') && query === own && view.exposeUri(own) !== own
       ? [reason(cause('uri-by-list', { server: name, uri: view.exposeUri(own) }, name))]
       : []
   const found = list === 'tools' ? searches(context) : []

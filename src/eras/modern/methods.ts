@@ -9,7 +9,7 @@ interface RequestTraits {
 const PLAIN: RequestTraits = { isCacheable: false, mayNeedInput: false }
 const CACHEABLE: RequestTraits = { isCacheable: true, mayNeedInput: false }
 
-/** Requests of a client (schema, `ClientRequest`); all others are unknown methods. */
+/** Requests of a client (schema, `ClientRequest`). */
 export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, RequestTraits>([
   ['server/discover', CACHEABLE],
   ['tools/list', CACHEABLE],
@@ -23,6 +23,20 @@ export const REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, Requ
   ['subscriptions/listen', PLAIN],
 ])
 
+/** Requests of extensions that a proxy with several servers has; all others are unknown methods. */
+const EXTENSION_REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, RequestTraits>([
+  ['skills/list', CACHEABLE],
+  ['skills/get', CACHEABLE],
+  // The extension does not require the hints (SEP-2640), but SDK 2.4 does.
+  ['resources/directory/read', CACHEABLE],
+])
+
+const traitsOf = (method: string): RequestTraits | undefined =>
+  REQUESTS.get(method) ?? EXTENSION_REQUESTS.get(method)
+
+/** Returns whether a proxy with several servers may have a method. */
+export const isKnownRequest = (method: string): boolean => traitsOf(method) !== undefined
+
 /** Requests that only older revisions have; no server of this revision may receive them. */
 export const RETIRED_REQUESTS: ReadonlySet<string> = new Set([
   'initialize',
@@ -34,7 +48,7 @@ export const RETIRED_REQUESTS: ReadonlySet<string> = new Set([
 ])
 
 /** Returns whether complete results of this method carry cache hints. */
-export const isCacheable = (method: string): boolean => REQUESTS.get(method)?.isCacheable === true
+export const isCacheable = (method: string): boolean => traitsOf(method)?.isCacheable === true
 
 /** Returns whether this method may be answered by `resultType: "input_required"`. */
 export const methodMayNeedInput = (method: string): boolean => REQUESTS.get(method)?.mayNeedInput === true

@@ -5,6 +5,8 @@ import { listOfMethod } from '../../model/listing.js'
 const READS: ReadonlySet<string> = new Set([
   'ping',
   'resources/read',
+  'resources/directory/read',
+  'skills/get',
   'prompts/get',
   'completion/complete',
   'server/discover',

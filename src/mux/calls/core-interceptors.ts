@@ -1,6 +1,8 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
+import { Fault } from '../../kernel/faults.js'
+import { shortName } from '../../kernel/secrets/mask.js'
 import { insufficientScope } from '../../model/access.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import { canAnswerQuestions } from '../../model/peer.js'
@@ -12,6 +14,8 @@ import { NO_COMPLETIONS } from './result-presenter.js'
 
 /** Maximum time that a call waits for the proxy's own requests, which its questions could belong to. */
 const OWN_REQUESTS_MS = 1000
+/** Maximum length of a URI in an error. */
+const URI_SHOWN = 512
 
 // ── stage `routed` ──
 
@@ -54,6 +58,21 @@ export const CONNECTION: Interceptor = {
 }
 
 // ── stage `sending` ──
+
+/** Ends requests for skills and their directories at servers without them. */
+export const KNOWN_SKILLS: Interceptor = {
+  name: 'skills',
+  stage: 'sending',
+  methods: ['skills/get', 'resources/directory/read'],
+  run: ({ connection, method, exposed, isPassed }: RoutedRecord) => {
+    const skills = connection.facts?.capabilities.skills
+    const isSkill = method === 'skills/get'
+    if (isPassed || (isSkill ? skills !== undefined : skills?.directoryRead === true)) return NEXT
+    const uri = shortName(exposed, URI_SHOWN)
+    const words = isSkill ? `No skill is served at ${uri}` : `${uri} is not a directory resource`
+    return failed(new Fault('invalid-params', words))
+  },
+}
 
 type Wait = Promise<unknown> | undefined
 

@@ -26,6 +26,7 @@ import {
   urlElicitationsOf,
   urlMessage,
 } from '../input-required/url-elicitations.js'
+import { namesUri } from '../routes.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import type { InFlightCall } from './in-flight-call.js'
 
@@ -132,9 +133,7 @@ export class ResultPresenter {
     if (isUncompleted(call, connection, error)) return succeeded(NO_COMPLETIONS)
     const elicitations = urlElicitationsOf(error)
     if (elicitations.length > 0) return this.#urlRequired(inFlight, outcome, elicitations)
-    return call.method === 'resources/read'
-      ? { ...outcome, error: this.#inClientsWords(inFlight, error) }
-      : outcome
+    return namesUri(call.method) ? { ...outcome, error: this.#inClientsWords(inFlight, error) } : outcome
   }
 
   /** Converts a URLElicitationRequiredError (2025-11-25, client/elicitation). */

@@ -36,7 +36,7 @@ class ClientRecord implements Audience {
    * never read the merged list, since it has nothing to reread.
    */
   isNews({ list, isFirst }: Change): boolean {
-    if (!this.announced?.[LISTS[list].capability]) return false
+    if (!this.announced?.[LISTS[list].changesOf]) return false
     if (isFirst && !this.wasEarly && this.given[list] === undefined) return false
     return this.#known[list] !== this.#catalog.version(viewerOf(this.client), list)
   }
@@ -125,7 +125,8 @@ export class ClientRegistry {
       if (route === undefined || !this.hasMethod(record.client, route)) return failed(noMethod(record))
       if (this.mayUse(record, route)) return NEXT
       // Items outside the view count as unknown, even if the view has no item of that kind.
-      const asked = this.#catalog.viewFor(record.client) && askedName(record)
+      const hasNames = route.extension === undefined && this.#catalog.viewFor(record.client) !== undefined
+      const asked = hasNames ? askedName(record) : undefined
       return failed(asked === undefined ? noMethod(record) : unknown(asked))
     }
     return { name: 'methods', stage: 'request', run }
@@ -134,7 +135,7 @@ export class ClientRegistry {
   /** Returns whether a single server decides about a method: it is unknown, or lacks its capability. */
   #passes(record: CallRecord, route: Route | undefined): boolean {
     if (!this.hasMethod(record.client, route ?? {})) return false
-    if (route === undefined) return true
+    if (route === undefined || route.extension !== undefined) return true
     const facts = this.#catalog.own(record)
     const isSessionless = facts !== undefined && !hasSessions(facts)
     if (route.way === 'listen') return isSessionless && hasUnknownFilter(record.params)

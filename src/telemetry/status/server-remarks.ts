@@ -85,6 +85,7 @@ const LIST_WORDS: Readonly<Record<ListName, string>> = {
   prompts: 'prompts',
   resources: 'resources',
   templates: 'resource templates',
+  skills: 'skills',
 }
 
 /** Returns a remark with the reason why a list of a server cannot be read. */

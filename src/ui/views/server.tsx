@@ -12,7 +12,13 @@ import { ToolSwitches } from '../tools/switches.js'
 import { Log } from './log.js'
 import { ProblemList } from './problem-list.js'
 
-const LISTS = { tools: 'tool', prompts: 'prompt', resources: 'resource', templates: 'template' } as const
+const LISTS = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  templates: 'template',
+  skills: 'skill',
+} as const
 const REASONS = { filter: 'hidden by a filter', broken: 'broken', twice: 'repeated' } as const
 
 /** Formats the number of visible items in each list. @internal */

@@ -2,6 +2,7 @@ import t from 'tap'
 import { rewriteItem, rewriteParams, rewriteUris } from '../../../src/catalog/names/rewrite.js'
 import { exposedUri, schemeAliases, splitUri } from '../../../src/catalog/names/uris.js'
 import { type JsonText, readJson } from '../../../src/kernel/json/text.js'
+import { LIST_NAMES } from '../../../src/model/listing.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 const expose = (uri: string): string => exposedUri('fs', uri)
@@ -131,14 +132,40 @@ t.test('an item is listed under its exposed name and URI', async t => {
   )
 })
 
+t.test('a skill keeps every byte but its URIs and those of its files', async t => {
+  const skill = (prefix: string) =>
+    json(
+      `{ "uri":"skill://${prefix}x/SKILL.md", "frontmatter":{"name":"x","n":1.0,"uri":"skill://x"},"resources":[{"size":9,"uri":"skill://${prefix}x/SKILL.md","digest":"sha256:aa"},{"uri":7}, null],"_meta":{"uri":"skill://x"}}`,
+    )
+  t.equal(rewriteItem('skills', skill(''), { uri: expose }).toString(), skill('fs/').toString())
+  t.equal(
+    rewriteUris('skills/get', json(`{"skill":${skill('')},"uri":"skill://x"}`), expose).toString(),
+    `{"skill":${skill('fs/')},"uri":"skill://x"}`,
+  )
+  const dynamic = json('{"uri":"skill://x/SKILL.md","resources":"dynamic"}')
+  t.equal(
+    rewriteItem('skills', dynamic, { uri: expose }).toString(),
+    '{"uri":"skill://fs/x/SKILL.md","resources":"dynamic"}',
+  )
+  t.equal(
+    rewriteUris(
+      'resources/directory/read',
+      json('{"resources":[{"uri":"skill://x/a"},{"uri":"file:///b"}],"nextCursor":"skill://x"}'),
+      expose,
+    ).toString(),
+    '{"resources":[{"uri":"skill://fs/x/a"},{"uri":"fs+file:///b"}],"nextCursor":"skill://x"}',
+  )
+})
+
 t.test('an item that is exposed under its own name is the same item', async t => {
   const items = {
     tools: '{"n\\u0061me":"x","inputSchema":{}}',
     prompts: '{"name":"x"}',
     resources: '{"uri":"a:b"}',
     templates: '{"uriTemplate":"a:b"}',
+    skills: '{"uri":"skill://x/SKILL.md","resources":[{"uri":"skill://x/SKILL.md"}]}',
   } as const
-  for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {
+  for (const list of LIST_NAMES) {
     const item = json(items[list])
     t.equal(rewriteItem(list, item, {}), item)
     t.equal(rewriteItem(list, item, { name: 'x', uri: uri => uri }), item)

@@ -16,6 +16,14 @@ t.test('a URI gets its server in front, and one of an interface behind its schem
     ['gh', '', 'gh+'],
     ['gh', 'gh+file:///x', 'gh+gh+file:///x'],
     ['gh', 'UI://x', 'gh+UI://x'],
+    ['gh', 'skill://refunds/SKILL.md', 'skill://gh/refunds/SKILL.md'],
+    ['my_fs', 'skill://acme.com/{+path}', 'skill://my_fs/acme.com/{+path}'],
+    ['gh', 'skill://gh/x/SKILL.md', 'skill://gh/gh/x/SKILL.md'],
+    ['gh', 'skill://x', 'skill://gh/x'],
+    ['gh', 'skill://', 'skill://gh/'],
+    ['gh', 'skill:///a+b//?q#f', 'skill://gh//a+b//?q#f'],
+    ['gh', 'skill:x', 'gh+skill:x'],
+    ['gh', 'github://o/r/x/SKILL.md', 'gh+github://o/r/x/SKILL.md'],
   ]
   for (const [alias, uri, exposed] of cases) {
     t.equal(exposedUri(alias, uri), exposed)
@@ -24,7 +32,7 @@ t.test('a URI gets its server in front, and one of an interface behind its schem
 })
 
 t.test('an exposed URI is one that URL parsers take', async t => {
-  for (const uri of ['file:///x', 'https://a/b?c', 'urn:isbn:1', 'ui://w/a']) {
+  for (const uri of ['file:///x', 'https://a/b?c', 'urn:isbn:1', 'ui://w/a', 'skill://w/a']) {
     t.equal(new URL(exposedUri('my_fs-2', uri)).href, exposedUri('my_fs-2', uri))
   }
 })
@@ -33,6 +41,7 @@ t.test('a scheme that a URL parser wrote in lower case still finds its server', 
   const find = schemeAliases(['GitHub', 'fs'])
   t.same(splitUri('github+file:///X', find), { alias: 'GitHub', uri: 'file:///X' })
   t.same(splitUri('FS+file:///X', find), { alias: 'fs', uri: 'file:///X' })
+  t.same(splitUri('skill://github/X', find), { alias: 'GitHub', uri: 'skill://X' })
 })
 
 t.test('servers that differ in case alone are found by the exact alias only', async t => {
@@ -40,6 +49,13 @@ t.test('servers that differ in case alone are found by the exact alias only', as
   t.same(splitUri('GH+a:b', find), { alias: 'GH', uri: 'a:b' })
   t.same(splitUri('gh+a:b', find), { alias: 'gh', uri: 'a:b' })
   t.equal(splitUri('gH+a:b', find), undefined)
+})
+
+t.test('the folder of all skills of a server is its alias', async t => {
+  const find = schemeAliases(['gh', 'my_fs'])
+  t.same(splitUri('skill://gh', find), { alias: 'gh', uri: 'skill://' })
+  t.same(splitUri('skill://my_fs', find), { alias: 'my_fs', uri: 'skill://' })
+  t.equal(splitUri('skill://my.fs/x', find), undefined, 'a dot is no underscore')
 })
 
 t.test('a URI without an owner is not parsed', async t => {
@@ -53,6 +69,12 @@ t.test('a URI without an owner is not parsed', async t => {
     'ui://nobody+x',
     'git+ssh://x',
     'gh',
+    'skill://nobody/x',
+    'skill://gh+x/y',
+    'skill://gh?x/y',
+    'skill:///gh/x',
+    'skill:gh/x',
+    'skill://',
   ]) {
     t.equal(splitUri(uri, find), undefined, uri)
   }
@@ -64,6 +86,7 @@ t.test('every URI of every server comes back as it was', async _t => {
     fc.string({ unit: 'binary' }),
     fc.webUrl(),
     fc.webPath().map(path => `ui://${path}`),
+    fc.webPath().map(path => `skill://${path}`),
     fc.tuple(alias, fc.webUrl()).map(([other, url]) => exposedUri(other, url)),
   )
   fc.assert(

@@ -12,7 +12,7 @@ import type { ListName } from '../../../src/model/listing.js'
 const json = (text: string): JsonText => readJson(Buffer.from(text))
 
 /** Whether an SDK client takes a list with this item in it. */
-const accepts = (list: ListName, item: unknown): boolean =>
+const accepts = (list: Exclude<ListName, 'skills'>, item: unknown): boolean =>
   ({
     tools: ListToolsResultSchema.safeParse({ tools: [item] }).success,
     prompts: ListPromptsResultSchema.safeParse({ prompts: [item] }).success,
@@ -21,7 +21,7 @@ const accepts = (list: ListName, item: unknown): boolean =>
   })[list]
 
 /** [list, what a server lists, what is left of it] */
-const REPAIRED: [ListName, string, string][] = [
+const REPAIRED: [Exclude<ListName, 'skills'>, string, string][] = [
   ['tools', '{"name":"x"}', '{"name":"x","inputSchema":{"type":"object"}}'],
   ['tools', '{"name":"x","inputSchema":null}', '{"name":"x","inputSchema":{"type":"object"}}'],
   ['tools', '{"name":"x","inputSchema":true}', '{"name":"x","inputSchema":{"type":"object"}}'],
@@ -142,6 +142,19 @@ t.test('a time of modification is a moment that exists, or goes', async t => {
   }
 })
 
+const skill = (more: object): string =>
+  JSON.stringify({
+    uri: 'skill://x/SKILL.md',
+    frontmatter: { name: 'x', description: 'd' },
+    resources: [{ uri: 'skill://x/SKILL.md', digest: 'sha256:aa', size: 9 }],
+    ...more,
+  })
+
+t.test('a skill loses only what no client reads', async t => {
+  const repaired = repairItem('skills', json(skill({ _meta: null, vendor: null })))
+  t.same('item' in repaired && valueOf(repaired.item), JSON.parse(skill({ vendor: null })))
+})
+
 t.test('an item that cannot be repaired is dropped, with the reason', async t => {
   const cases: [ListName, string, RegExp][] = [
     ['tools', '{"inputSchema":{"type":"object"}}', /name/],
@@ -157,6 +170,32 @@ t.test('an item that cannot be repaired is dropped, with the reason', async t =>
     ['resources', '{"uri":5,"name":"bad"}', /uri/],
     ['resources', '{"name":"n"}', /uri/],
     ['templates', '{"uri":"a:b","name":"n"}', /uriTemplate/],
+    ['skills', skill({ uri: 7 }), /its uri is not a string/],
+    ['skills', skill({ uri: '/x/SKILL.md' }), /its uri is not a URI/],
+    ['skills', skill({ uri: 'skill://x/README.md' }), /does not end in/],
+    ['skills', skill({ uri: 'skill://y/SKILL.md' }), /does not end in/],
+    ['skills', skill({ uri: 'skill:x/SKILL.md' }), /does not end in/],
+    ['skills', skill({ frontmatter: null }), /frontmatter/],
+    ['skills', skill({ frontmatter: { description: 'd' } }), /name/],
+    ['skills', skill({ frontmatter: { name: '', description: 'd' } }), /does not end in/],
+    ['skills', skill({ frontmatter: { name: 'a/x', description: 'd' } }), /does not end in/],
+    ['skills', skill({ frontmatter: { name: 'x', description: null } }), /description/],
+    ['skills', skill({ resources: undefined }), /it has no resources/],
+    ['skills', skill({ resources: 'static' }), /neither a list nor "dynamic"/],
+    ['skills', skill({ resources: {} }), /neither a list nor "dynamic"/],
+    ...[
+      null,
+      'skill://x/SKILL.md',
+      { digest: 'd', size: 1 },
+      { uri: 'a:b', size: 1 },
+      { uri: 'a:b', digest: 'd' },
+      ...['1', 1.5, -1, 1e300, null].map(size => ({ uri: 'a:b', digest: 'd', size })),
+    ].map((file): [ListName, string, RegExp] => [
+      'skills',
+      skill({ resources: [file] }),
+      /one of its resources/,
+    ]),
+    ['skills', `${skill({}).slice(0, -1)},"resources":"dynamic"}`, /two members resources/],
   ]
   for (const [list, text, why] of cases) {
     const repaired = repairItem(list, json(text))
@@ -176,6 +215,12 @@ t.test('a clean item is the same item, down to the last byte', async t => {
       '{"uri":"","name":"","size":12345678901234567890,"annotations":{"audience":["user","assistant"],"priority":1.0,"lastModified":"2024-02-29T23:59:00.5+02:00"}}',
     ],
     ['templates', '{"uriTemplate":"a:{b}","name":"n","mimeType":"a/b","icons":[]}'],
+    [
+      'skills',
+      '{ "uri":"skill://acme/x/SKILL.md","frontmatter":{"description":"","name":"x","n":1.0,"name2":null},"resources":[{"uri":"skill://acme/x/SKILL.md","digest":"sha256:aa","size":9.0,"v":null}],"title":null,"_meta":{}}',
+    ],
+    ['skills', skill({ resources: 'dynamic' })],
+    ['skills', skill({ resources: [] })],
   ]
   for (const [list, text] of items) {
     const item = json(text)

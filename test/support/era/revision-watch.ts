@@ -37,6 +37,8 @@ const OPAQUE = new Set([
   'metadata',
   'experimental',
 ])
+/** Methods of extensions, which any revision may carry. */
+const EXTENDED: ReadonlySet<string> = new Set(['skills/list', 'skills/get', 'resources/directory/read'])
 const MODERN_CODES: ReadonlySet<unknown> = new Set([-32020, -32021, -32022])
 const LEGACY_CODES: ReadonlySet<unknown> = new Set([-32002, -32042])
 
@@ -166,7 +168,8 @@ const shapeProblems = (
   if (message.error !== undefined) return definitions.problems(errorName(definitions), message)
   if (message.method !== undefined) {
     const name = definitions.methods.get(message.method)
-    return name === undefined ? [`there is no ${message.method}`] : definitions.problems(name, message)
+    if (name !== undefined) return definitions.problems(name, message)
+    return EXTENDED.has(message.method) ? [] : [`there is no ${message.method}`]
   }
   return answers === undefined ? ['nobody asked'] : resultProblems(message.result, definitions, answers)
 }

@@ -140,7 +140,7 @@ export class World {
   }
 }
 
-/** Creates a router for servers with these aliases; keeps URIs unchanged, as the vectors do. */
+/** Creates a router for servers with these aliases; keeps URIs unchanged by default, as most vectors do. */
 export const createMux = (
   aliases: readonly string[],
   {
@@ -148,14 +148,15 @@ export const createMux = (
     clock,
     isIsolated,
     isAlone,
-  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone?: boolean },
+    uris = 'preserve',
+  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone?: boolean; uris?: Exposure['uris'] },
 ): Router =>
   testRouter({
     servers: aliases.map(alias => ({
       ...serverOptions(alias),
       sharing: isIsolated ? 'session' : 'principal',
     })),
-    exposureOf: () => ({ ...SHOWN, uris: 'preserve' }),
+    exposureOf: () => ({ ...SHOWN, uris }),
     isAlone: isAlone ?? false,
     dial,
     clock,

@@ -41,10 +41,6 @@ export const EXCEPTIONS: ReadonlyMap<string, Exception> = new Map([
     'RT-6 R4-R4 file:///x listed by a and b; read of the exposed copy of b',
     { kind: 'deliberate', reason: 'a URI is exposed as <alias>+<uri>, not in the form mcp-proxy://' },
   ],
-  [
-    'extensions R3-mixed a: R4 tools ui{x:1}, com.example/x; b: R5 tools ui{x:2}, skills{directoryRead:true}, resources; c: R4 skills{}',
-    { kind: 'not built', reason: 'skills of several servers are not announced, because they are not served' },
-  ],
 ])
 
 /** Checks that no test can show, because what they are about is not there, by rule. */

@@ -165,17 +165,21 @@ const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json 
     ...(has.includes('tasks') && { tasks: { list: {}, cancel: {} } }),
     ...(wantsTasks(vector) && { tasks: { requests: { tools: { call: {} } } } }),
     ...extensionsIn(has),
+    ...(hasSkills(vector, alias) && { extensions: { [`${PREFIX}skills`]: { directoryRead: true } } }),
   }
 }
+
+/** Whether the vector shows a request for skills to this server. */
+const hasSkills = ({ steps }: Vector, alias: string): boolean =>
+  steps.some(step => step.alias === alias && /^(skills|resources\/directory)\//.test(methodOf(step) ?? ''))
+
+const PREFIX = 'io.modelcontextprotocol/'
 
 /** The extensions in what a vector says of a server: short names with settings, and whole ids. */
 const extensionsIn = (has: string): Json => {
   const known = [...has.matchAll(/\b(ui|skills)\{(?:(\w+):(\w+))?\}/g)].map(
     ([, id, name, value]) =>
-      [
-        `io.modelcontextprotocol/${id}`,
-        name === undefined ? {} : { [name]: JSON.parse(value ?? '') },
-      ] as const,
+      [`${PREFIX}${id}`, name === undefined ? {} : { [name]: JSON.parse(value ?? '') }] as const,
   )
   const unknown = [...has.matchAll(/\bcom\.\w+\/\w+/g)].map(([id]) => [id, {}] as const)
   const all = [...known, ...unknown]
@@ -207,6 +211,7 @@ const listsOf = (vector: Vector, alias: string, isModern: boolean): Readonly<Rec
     // Only the first server lists what is not said to be another one's.
     'resources/list': { resources: alias === 'a' ? listed(vector, own('resources/')) : [], ...hints },
     'resources/templates/list': { resourceTemplates: [], ...hints },
+    'skills/list': { skills: [], ...hints },
   }
 }
 

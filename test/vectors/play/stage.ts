@@ -68,6 +68,7 @@ export class Stage {
         clock,
         isIsolated: vector.note?.startsWith('isolated') === true,
         isAlone: vector.note?.startsWith('bridge') === true,
+        uris: vector.note?.startsWith('skills') === true ? 'prefix' : 'preserve',
         dial: ({ name }, greeting, listener, signal) => this.server(name).dial(greeting, listener, signal),
       },
     )

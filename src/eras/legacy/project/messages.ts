@@ -51,7 +51,8 @@ const STRIPS: Strips = {
  * @internal
  */
 export const projectItem = (revision: LegacyRevision, list: ListName, item: JsonText): JsonText => {
-  if (kindOf(item) !== 'object') return item
+  // Skills have the same form in all revisions.
+  if (kindOf(item) !== 'object' || list === 'skills') return item
   const inner = projectInnerMeta(revision, item)
   if (list === 'tools') return projectTool(revision, inner)
   const strips = STRIPS[revision]
@@ -114,6 +115,8 @@ export const projectLegacyResult = (revision: LegacyRevision, method: string, re
       return projectEach(known, 'messages', message => projectMessage(revision, message))
     case 'resources/read':
       return projectEach(known, 'contents', entry => projectContents(revision, entry))
+    case 'resources/directory/read':
+      return projectEach(known, 'resources', entry => projectItem(revision, 'resources', entry))
     default:
       return known
   }

@@ -149,7 +149,8 @@ const resultText = (
 /** Encodes a result of an unknown method, of any type; adds only members that this revision requires. */
 const passedText = (result: JsonText, { id, method }: RequestFacts, identity: JsonText): Response => {
   const isTyped = readResultType(result) !== 'absent'
-  const hints = isCacheable(method) && memberOf(result, 'ttlMs') === undefined ? hintMembers(UNCACHED) : []
+  const isHinted = REQUESTS.get(method)?.isCacheable !== true || memberOf(result, 'ttlMs') !== undefined
+  const hints = isHinted ? [] : hintMembers(UNCACHED)
   const passed = marked(result, identity, [...(isTyped ? [] : [COMPLETE]), ...hints])
   return { frame: frameResult(id, method === LISTEN ? withSubscriptionId(passed, id) : passed), status: OK }
 }

@@ -12,7 +12,7 @@ import { bareParams, type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { cancelledKey } from '../../shared/protocol.js'
 import { type Envelope, readEnvelope } from '../envelope.js'
 import { encodeModernFault, headerMismatch } from '../errors.js'
-import { REQUESTS, RETIRED_REQUESTS } from '../methods.js'
+import { isKnownRequest, RETIRED_REQUESTS } from '../methods.js'
 import { checkHeaders } from '../mirror-headers.js'
 import { headersOfTool } from '../param-headers.js'
 import { type ClientLimits, type ModernClient, ModernClients } from './clients.js'
@@ -166,7 +166,7 @@ export class ModernUplink {
       return undefined
     }
     const isPassed = this.#options.handler.passesUnknown === true && !RETIRED_REQUESTS.has(method)
-    if (!REQUESTS.has(method) && !isPassed) {
+    if (!isKnownRequest(method) && !isPassed) {
       throw new Fault('unknown-method', `Method not found: ${shortName(method, SHOWN_LENGTH)}`)
     }
     if (this.#calls.has(context.key)) throw new Fault('invalid-request', 'Request id already in use')

@@ -44,6 +44,8 @@ const projectTool = (tool: JsonText): JsonText =>
 export const projectModernResult = (method: string, result: JsonText): JsonText => {
   const known = projectModernMeta(result)
   const list = listOfMethod(method)
+  // Skills have the same form in all revisions.
+  if (list === 'skills') return known
   if (list !== undefined) {
     const project = list === 'tools' ? projectTool : projectModernMeta
     return editMember(known, LISTS[list].member, items => mapElements(items, project))
@@ -55,6 +57,8 @@ export const projectModernResult = (method: string, result: JsonText): JsonText 
       return editMember(known, 'messages', messages => mapElements(messages, projectMessage))
     case 'resources/read':
       return editMember(known, 'contents', contents => mapElements(contents, projectModernMeta))
+    case 'resources/directory/read':
+      return editMember(known, 'resources', entries => mapElements(entries, projectModernMeta))
     default:
       return known
   }

@@ -21,7 +21,7 @@ import {
   readJson,
   valueOf,
 } from '../../../../src/kernel/json/text.js'
-import type { ListName } from '../../../../src/model/listing.js'
+import { LIST_NAMES, type ListName } from '../../../../src/model/listing.js'
 import { LEGACY_REVISIONS, type LegacyRevision } from '../../../../src/model/revision.js'
 
 const json = (text: string): JsonText => readJson(Buffer.from(text))
@@ -37,6 +37,8 @@ const FULL: Readonly<Record<ListName, string>> = {
     '{"uri":"a:b","name":"n","title":"N","description":"d","mimeType":"a/b","size":12345678901234567890,"annotations":{"audience":["user"],"priority":1.0,"lastModified":"2025-01-01T00:00:00Z"},"icons":[],"_meta":{"k":1},"vendor":1.0}',
   templates:
     '{"uriTemplate":"a:{b}","name":"n","title":"N","annotations":{"lastModified":"2025-01-01T00:00:00Z","priority":0},"icons":[],"_meta":{"k":1},"vendor":1.0}',
+  skills:
+    '{"uri":"skill://x/SKILL.md","frontmatter":{"name":"x","description":"d"},"resources":"dynamic","title":"X","icons":[],"_meta":{"k":1},"vendor":1.0}',
 }
 
 /** The members removed from a full item, by the client's revision. */
@@ -65,12 +67,13 @@ const GONE: Readonly<Record<ListName, Readonly<Record<LegacyRevision, string[]>>
     [R3]: ['icons'],
     [R4]: [],
   },
+  skills: { [R1]: [], [R2]: [], [R3]: [], [R4]: [] },
 }
 
 const keys = (item: JsonText): string[] => [...membersOf(item)].map(({ key }) => key)
 
 t.test('a client gets the members of its revision, and unknown ones', async t => {
-  for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {
+  for (const list of LIST_NAMES) {
     for (const revision of LEGACY_REVISIONS) {
       const item = json(FULL[list])
       const projected = projectItem(revision, list, item)
@@ -139,7 +142,7 @@ t.test('an invalid output schema is not listed', async t => {
 })
 
 t.test('an invalid item stays unchanged', async t => {
-  for (const list of ['tools', 'prompts', 'resources', 'templates'] as const) {
+  for (const list of LIST_NAMES) {
     for (const text of ['null', '[]', '"x"', '7']) {
       const item = json(text)
       for (const revision of LEGACY_REVISIONS) t.equal(projectItem(revision, list, item), item)
