@@ -357,6 +357,27 @@ t.test('hidden skills are answered like unknown ones', async t => {
   }
 })
 
+t.test('rules about resources decide about skills and directories', async t => {
+  const plan = { ...ALPHA, skills: [...ALPHA.skills, skill('secret')] }
+  const rules = [{ id: 'no', resource: ['skill://secret*', 'skill://acme'], then: 'deny' }]
+  const proxy = startProxy(t, { a: skilled('legacy', plan) }, { more: { rules } })
+  const { url } = await proxy.listen({ port: 0 })
+  for (const era of ERAS) {
+    const client = await EraClient.connect(t, url, era)
+    t.same(await urisOf(client), ['skill://a/acme/billing/refunds/SKILL.md', 'a+github://o/r/git/SKILL.md'])
+    for (const [method, uri] of [
+      ['skills/get', 'skill://a/secret/SKILL.md'],
+      ['resources/read', 'skill://a/secret/SKILL.md'],
+      ['resources/directory/read', 'skill://a/acme'],
+    ] as const)
+      t.match((await client.send(method, { uri })).error, {
+        code: -32603,
+        data: { reason: 'denied', rule: 'no' },
+      })
+    t.match(await client.get('skills/get', { uri: 'skill://a/late/SKILL.md' }), { skill: {} })
+  }
+})
+
 t.test('search for tools changes nothing about skills', async t => {
   const proxy = startProxy(t, { a: skilled('legacy', BETA) }, { more: { expose: 'search' } })
   const { url } = await proxy.listen({ port: 0 })

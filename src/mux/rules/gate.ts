@@ -50,10 +50,14 @@ const KINDS: Readonly<Record<string, RuledItem['kind'] | undefined>> = {
   'tools/call': 'tool',
   'prompts/get': 'prompt',
   'resources/read': 'resource',
+  'resources/directory/read': 'resource',
+  'skills/get': 'resource',
   tools: 'tool',
   prompts: 'prompt',
   resources: 'resource',
   templates: 'template',
+  // A skill is named by the resource with its text.
+  skills: 'resource',
 }
 
 const NO_ARGUMENTS = new CallArguments(undefined)
