@@ -4,6 +4,7 @@ import { PROBLEM_IDS, type ProblemId } from '../../src/diagnostics/causes.js'
 import { cause } from '../../src/diagnostics/explain.js'
 import { lookAtRepeated } from '../../src/doctor/checks/clients.js'
 import { lookAtTwins } from '../../src/doctor/checks/configuration.js'
+import { lookAtCallRules } from '../../src/doctor/checks/rules.js'
 import { lookAtPrograms } from '../../src/doctor/checks/servers.js'
 import { documentOf, examine, type FactSources, gatherOnce, worstFirst } from '../../src/doctor/examine.js'
 import type {
@@ -25,6 +26,8 @@ const config = (servers: Record<string, ImportedEntry>, more: object = {}): Conf
   mode: 0o644,
   envFile: { path: '/c/secrets.env', mode: 0o600, values: {} },
 })
+
+const ruled = (...rules: readonly object[]): ConfigFacts => config({ git: GIT }, { rules })
 
 const tool = (name: string, more: Partial<ProbedTool> = {}): ProbedTool => ({
   name,
@@ -297,6 +300,30 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
         }),
       },
       { message: /git can read .*backups/ },
+    ],
+    [
+      { config: ruled({ tool: 'w*', then: 'allow' }, { tool: ['wipe', 'write*'], then: 'deny' }) },
+      { message: 'rule 2 cannot decide: rule 1 decides about the same calls before it', subject: '#2' },
+    ],
+    [
+      { config: ruled({ id: 'a', then: 'ask' }, { rate: '1/1m' }) },
+      { message: 'rule 2 cannot decide: rule "a" decides about the same calls before it' },
+    ],
+    [
+      { config: ruled({ server: 'gti*', then: 'deny' }) },
+      { message: 'rule 1 cannot decide: no server is named gti*' },
+    ],
+    [
+      { config: ruled({ who: { people: ['local', 'ann'] }, then: 'deny' }) },
+      { message: 'rule 1 cannot decide: nobody in auth.people is named ann' },
+    ],
+    [
+      { config: ruled({ who: { scopes: ['a'] }, then: 'deny' }) },
+      { message: 'rule 1 cannot decide: without "auth", callers have no scopes' },
+    ],
+    [
+      { config: ruled({ who: { clients: 'cursor*' }, then: 'allow' }, { tool: 'x', then: 'deny' }) },
+      { message: /^rule 1 allows what a later rule does not, by the name of the client/ },
     ],
   ],
   D020: [
@@ -808,4 +835,38 @@ t.test('no check advises to remove a server that is another one', async t => {
   const entry = { ...GIT, env: { TOKEN: 'other' } }
   const { clients } = cursor(clientFile([own(), other('g', ['git-mcp', 'x'], { entry })]))
   t.same(lookAtRepeated(clients ?? [], config({ git: { ...GIT, env: { TOKEN: 'mine' } } })), [])
+})
+
+t.test('rules that can decide are not reported', async t => {
+  const fine = (rules: readonly object[], more: object = {}): void => {
+    const { loaded } = config({ git: GIT, other: GIT }, { rules, ...more })
+    t.ok(loaded.config, JSON.stringify(loaded.problems))
+    const facts = { ...config({ git: GIT, other: GIT }), loaded }
+    t.same(lookAtCallRules(facts), [], JSON.stringify(rules))
+  }
+  fine([
+    { tool: 'wipe', then: 'deny' },
+    { tool: 'w*', then: 'allow' },
+  ])
+  fine([
+    { tool: 'w*', when: { '/a': { above: 1 } }, then: 'allow' },
+    { tool: 'wipe', then: 'deny' },
+  ])
+  fine([
+    { tool: '*', then: 'allow' },
+    { prompt: 'x', then: 'deny' },
+  ])
+  fine([{ server: 'git', then: 'allow' }, { then: 'deny' }])
+  fine([{ who: { people: 'local' }, then: 'allow' }, { then: 'deny' }])
+  fine([
+    { annotations: { readOnlyHint: true }, then: 'allow' },
+    { tool: 'x', then: 'deny' },
+  ])
+  fine([{ rate: '1/1m' }, { then: 'deny' }])
+  fine([{ who: { people: 'anonymous 10.*' }, then: 'deny' }])
+  fine([{ who: { clients: 'cursor*' }, then: 'deny' }])
+  fine([{ who: { people: 'ann' }, then: 'deny' }], { auth: { people: { ann: {} } } })
+  fine([{ who: { people: 'eve', scopes: ['x'] }, then: 'deny' }], {
+    auth: { issuers: [{ issuer: 'https://i.example' }] },
+  })
 })

@@ -173,7 +173,8 @@ export class ClientViews {
     const { client } = viewer
     const nowMs = this.#context.clock.nowMs()
     const contributions: Contribution[] = []
-    let isSplit = false
+    // Other users may see more.
+    let isSplit = this.#of(viewer).hiding !== undefined
     for (const server of this.servers(viewer).keys()) {
       isSplit ||= server.shares.isSplit
       const facts = this.facts(server, client)

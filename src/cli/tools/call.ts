@@ -57,9 +57,15 @@ export const call = defineVerb({
       : undefined
     const work = async (session: ProxySession) => {
       const candidates = couldOwn(session.servers, args.tool).map(({ name }) => name)
-      const tool = await findTool(session, args.tool, candidates)
-      const values = toolArguments(args.pairs, args.args, memberOf(tool, 'inputSchema'))
-      const result = await callTool(session, args.tool, values)
+      const tools = await session.client.list('tools')
+      const tool = tools.find(each => nameOf(each) === args.tool)
+      if (tool === undefined) await checkServers(session, args.tool, candidates)
+      const values = toolArguments(args.pairs, args.args, tool && memberOf(tool, 'inputSchema'))
+      const answer = await callTool(session, args.tool, values)
+      // Rules hide tools that they refuse, with a reason.
+      if (tool === undefined && answer.kind !== 'result') throw noTool(args.tool, tools)
+      const { resultOf } = await import('../../control/local-client.js')
+      const result = resultOf(answer)
       return {
         code: isError(result) ? EXIT.negative : EXIT.ok,
         show: () => (args.json === true ? print(documentOf(result)) : showResult(result)),
@@ -74,36 +80,34 @@ export const call = defineVerb({
 
 const nameOf = (tool: JsonText): string => stringOf(memberOf(tool, 'name')) ?? ''
 
-const findTool = async (
-  { client, status }: ProxySession,
+/** Rejects with the reasons of servers that may have a tool, but could not list it. */
+const checkServers = async (
+  { status }: ProxySession,
   name: string,
   candidates: readonly string[],
-): Promise<JsonText> => {
-  const tools = await client.list('tools')
-  const found = tools.find(tool => nameOf(tool) === name)
-  if (found !== undefined) return found
+): Promise<void> => {
   const failed = (await status()).filter(server => !isWell(server) && candidates.includes(server.name))
   const fault = loginFault(failed)
   if (fault !== undefined) throw fault
-  if (failed.length > 0) {
-    const reasons = failed.map(server => `${server.name}: ${server.why ?? 'no answer in time'}`).join('; ')
-    throw new CliError(EXIT.failure, `none of the reachable servers has a tool ${name}`, { why: reasons })
-  }
-  const meant = suggest(name, tools.map(nameOf))
-  const facts = { tool: name, tools: count(tools.length, 'tool') }
-  throw causeError(
-    EXIT.usage,
-    meant === undefined ? cause('cli.no-tool', facts) : cause('cli.no-tool-near', { ...facts, near: meant }),
-  )
+  if (failed.length === 0) return
+  const reasons = failed.map(server => `${server.name}: ${server.why ?? 'no answer in time'}`).join('; ')
+  throw new CliError(EXIT.failure, `none of the reachable servers has a tool ${name}`, { why: reasons })
 }
 
-const callTool = async ({ client }: ProxySession, name: string, values: JsonText): Promise<JsonText> => {
-  const { resultOf } = await import('../../control/local-client.js')
+const noTool = (name: string, tools: readonly JsonText[]): CliError => {
+  const meant = suggest(name, tools.map(nameOf))
+  const facts = { tool: name, tools: count(tools.length, 'tool') }
+  const found =
+    meant === undefined ? cause('cli.no-tool', facts) : cause('cli.no-tool-near', { ...facts, near: meant })
+  return causeError(EXIT.usage, found)
+}
+
+const callTool = ({ client }: ProxySession, name: string, values: JsonText) => {
   const params = objectText([
     ['name', textOf(name)],
     ['arguments', values],
   ])
-  return resultOf(await client.request('tools/call', params))
+  return client.request('tools/call', params)
 }
 
 /** Returns the result as the server wrote it, preceded by the form's version. */

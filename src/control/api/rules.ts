@@ -111,17 +111,20 @@ const askerIn = (context: ControlApiContext, query: URLSearchParams): Asker => {
 
 // ── why ──
 
-/** Returns a cause for each rule that can decide about an item; the first one if it is denied to all callers. */
+/** Returns a cause for each rule that can decide about an item. Later rules than one for all calls cannot. */
 export const rulesAbout = (
   context: ControlApiContext,
   { view, list, own, raw }: Found,
 ): { readonly isDenied: boolean; readonly causes: readonly Reason[] } => {
   const text = list === 'tools' ? view.tools.overridden(own, raw) : raw
   const about = context.router.rules?.rulesAbout(list, { server: view.server, own, text }) ?? []
-  const denial = alwaysDenies(about, ({ rule, isForAll }) => rule.then !== 'deny' || isForAll)
-  const causes = about.map(each => {
+  const deciding = about.filter(({ rule }) => rule.then !== undefined)
+  const last = deciding.findIndex(({ isForAll, when }) => isForAll && when.length === 0)
+  const able = last < 0 ? deciding : deciding.slice(0, last + 1)
+  const denial = alwaysDenies(able, ({ rule, isForAll }) => rule.then !== 'deny' || isForAll)
+  const causes = able.map(each => {
     const facts = { rule: ruleName(each.rule), what: whatOf(each.rule), conditions: conditionsOf(each) }
-    const found = each === denial ? cause('denied', facts) : cause('rule', facts)
+    const found = each === denial ? cause('rule.always', facts) : cause('rule', facts)
     return reason(found, placeOf(context, each))
   })
   return { isDenied: denial !== undefined, causes }
