@@ -1,5 +1,6 @@
 /** The public interface of the eras: no other layer imports any other file of this folder. */
 
+export { statedIn } from '../rpc/http/refusal.js'
 export { EraCache } from './detect/era-cache.js'
 export { openServerHttp } from './detect/open-http.js'
 export { openServerPipe } from './detect/open-pipe.js'

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/kernel/async/clock.js'
 import { LOCAL } from '../../src/kernel/caller.js'
 import { Fault } from '../../src/kernel/faults.js'
 import { silentLogger } from '../../src/kernel/logger.js'
+import { statedIn } from '../../src/rpc/http/refusal.js'
 import { listenHttp } from '../../src/transport/http/server.js'
 import { connectWs, type WsClientOptions } from '../../src/transport/ws/client.js'
 import { createWsServer, type WsServerOptions } from '../../src/transport/ws/server.js'
@@ -528,6 +529,39 @@ t.test('a failed handshake reports the cause, without a secret', async t => {
     t.match(fault.message, words)
     t.notMatch(fault.message, /hunter|user|elsewhere/)
     t.match(fault.message, `${scheme}://127.0.0.1:${port} `)
+  }
+})
+
+t.test('a failed handshake reports the reason in the body of its answer', async t => {
+  const answering = (status: number, headers: Readonly<Record<string, string>>, body: string) =>
+    createServer().on('upgrade', (_request, socket) => {
+      const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      socket.on('error', () => undefined)
+      socket.end(`HTTP/1.1 ${status} Words\r\nConnection: close\r\n${more.join('')}\r\n${body}`)
+    })
+  const json = { 'Content-Type': 'application/json' }
+  const html = { 'Content-Type': 'text/html' }
+  const long = 'x'.repeat(10_000)
+  const rows: readonly (readonly [number, Readonly<Record<string, string>>, string, RegExp, string])[] = [
+    [
+      503,
+      json,
+      '{"error":"maintenance until noon"}',
+      /check "url"; it answered: maintenance until noon$/,
+      'reason',
+    ],
+    [403, {}, 'the plan has no sockets', /check "headers"; it answered: the plan has no sockets$/, 'reason'],
+    [502, html, '<title>502 Bad Gateway</title>nginx', /it answered: 502 Bad Gateway \(a gateway/, 'gateway'],
+    [500, {}, 'token=hunter2hunter2', /it answered: token=\*\*\*$/, 'reason'],
+    [500, {}, long, /it answered: x{800}/, 'reason'],
+  ]
+  for (const [status, headers, body, words, remote] of rows) {
+    const port = await portOf(t, answering(status, headers, body))
+    await t.rejects(dial(`ws://127.0.0.1:${port}/`, { statedIn }), {
+      message: words,
+      remote,
+      data: { httpStatus: status },
+    })
   }
 })
 

@@ -1,16 +1,15 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { WebSocket } from 'ws'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import { Fault, systemCode } from '../../kernel/faults.js'
+import { Fault, type RemoteFailure, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
 import { type TlsSettings, tlsOptions } from '../../kernel/machine/tls-settings.js'
-import { nothing } from '../../kernel/nothing.js'
 import { bareHost, portOf } from '../../kernel/url-address.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
@@ -22,6 +21,24 @@ import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
 /** Silence of a connection after which the system checks that the other machine is still there. */
 const PROBE_AFTER_MS = 60_000
+
+/** The part of the body of a refused handshake that is read; it holds the reason. */
+const REFUSAL_BYTES = 4096
+/** The time for that body to arrive. */
+const REFUSAL_MS = 2000
+
+/** A handshake that was answered with another status, and the beginning of the body. */
+interface Refusal {
+  readonly status: number
+  readonly statusText: string
+  readonly headers: HttpHeaders
+  readonly text: string
+}
+
+interface StatedReason {
+  readonly reason?: string | undefined
+  readonly remote?: RemoteFailure | undefined
+}
 
 export interface WsClientOptions {
   /** `ws:` or `wss:`. */
@@ -35,6 +52,8 @@ export interface WsClientOptions {
   readonly signal: AbortSignal
   readonly proxy?: ProxyRules | undefined
   readonly tls?: TlsSettings | undefined
+  /** Returns the reason that a refusal gives, without secrets; absent if it is not wanted. */
+  readonly statedIn?: (refusal: Refusal) => StatedReason
   /** Defaults apply if absent. */
   readonly bounds?: LimitCounters | undefined
   readonly log: Logger
@@ -48,17 +67,45 @@ function originOf(url: string): string | undefined {
   return (protocol === 'ws:' || protocol === 'wss:') && hash === '' ? origin : undefined
 }
 
-function statusFault(status: number, origin: string): Fault {
+function statusFault({ status }: Refusal, origin: string, { reason, remote }: StatedReason = {}): Fault {
+  const said = reason === undefined ? '' : `; it answered: ${reason}`
+  const more = remote === undefined ? {} : { remote, data: { httpStatus: status } }
   if (status === 401 || status === 403) {
-    return new Fault('unauthorized', `${origin} refused access (HTTP ${status}): check "headers"`)
+    const message = `${origin} refused access (HTTP ${status}): check "headers"${said}`
+    return new Fault('unauthorized', message, more)
   }
   // A redirect could leak the credentials.
-  const reason =
+  const problem =
     status >= 300 && status < 400
       ? `sent a redirect (HTTP ${status}), which the proxy does not follow: check "url"`
       : `did not open a WebSocket (HTTP ${status}): check "url"`
-  return new Fault('unavailable', `${origin} ${reason}`)
+  return new Fault('unavailable', `${origin} ${problem}${said}`, more)
 }
+
+/** Reads the beginning of the body of a refused handshake, for a limited time. Never rejects. */
+const readRefusal = (response: IncomingMessage): Promise<Refusal> =>
+  new Promise(resolve => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const done = (): void => {
+      clearTimeout(timer)
+      const { statusCode: status = 0, statusMessage: statusText = '' } = response
+      const headers = joinedHeaders(response.headers)
+      resolve({ status, statusText, headers, text: Buffer.concat(chunks).toString('utf8', 0, REFUSAL_BYTES) })
+    }
+    const timer = setTimeout(done, REFUSAL_MS)
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= REFUSAL_BYTES) done()
+    })
+    response.on('close', done).on('error', done)
+  })
+
+const joinedHeaders = (headers: IncomingHttpHeaders): HttpHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  )
 
 function handshakeFault(error: Error, origin: string): Fault {
   const more = { cause: error }
@@ -110,9 +157,11 @@ async function opened(ws: WebSocket, origin: string, options: Resolved): Promise
     // Not `once`: an abandoned handshake also reports an error.
     ws.on('error', error => reject(handshakeFault(error, origin)))
     ws.once('unexpected-response', (_request, response) => {
-      response.on('error', nothing)
-      const { statusCode = 0, headers } = response
-      reject(new RefusedHandshake(statusFault(statusCode, origin), statusCode, headers))
+      const setCookie = response.headers['set-cookie'] ?? []
+      void readRefusal(response).then(refusal => {
+        const fault = statusFault(refusal, origin, options.statedIn?.(refusal))
+        reject(new RefusedHandshake(fault, refusal, setCookie))
+      })
     })
     ws.once('upgrade', response => {
       socket = response.socket.setKeepAlive(true, PROBE_AFTER_MS)
@@ -154,7 +203,8 @@ async function prove(options: Resolved, origin: string, cookies?: CookieJar): Pr
     return await opened(open(options, proof, tunnel), origin, options)
   } catch (thrown) {
     if (!(thrown instanceof RefusedHandshake)) throw thrown
-    const { status, headers, fault, setCookie } = thrown
+    const { fault, setCookie } = thrown
+    const { status, headers } = thrown.refusal
     const again = credential?.refused({ status, headers, sent: proof, isRepeated })
     if (again === undefined) throw fault
     await again
@@ -175,17 +225,13 @@ async function tunnelFor({ connectTimeoutMs, proxy, url }: Resolved): Promise<So
 /** A handshake that was answered with another status. */
 class RefusedHandshake extends Error {
   readonly fault: Fault
-  readonly status: number
-  readonly headers: HttpHeaders
+  readonly refusal: Refusal
   readonly setCookie: readonly string[]
 
-  constructor(fault: Fault, status: number, headers: IncomingHttpHeaders) {
+  constructor(fault: Fault, refusal: Refusal, setCookie: readonly string[]) {
     super(fault.message)
     this.fault = fault
-    this.status = status
-    this.setCookie = headers['set-cookie'] ?? []
-    this.headers = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
-    )
+    this.refusal = refusal
+    this.setCookie = setCookie
   }
 }
