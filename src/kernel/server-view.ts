@@ -7,3 +7,6 @@ export const serverViewName = (server: string): string => SERVER + server
 /** Returns the server that such a view shows; undefined for other views. */
 export const serverOfView = (view: string): string | undefined =>
   view.startsWith(SERVER) ? view.slice(SERVER.length) : undefined
+
+/** The path after an MCP endpoint that is reserved for its server card (SEP-2127); no view has this name. */
+export const SERVER_CARD = 'server-card'

@@ -110,6 +110,19 @@ t.test('a view can go by annotations, names of servers and names of tools', asyn
   t.strictSame(await namesOf(await join(`${url}/pair`)), ['fig__echo'])
 })
 
+t.test('the paths of server cards are 404 for every method, whatever the views', async t => {
+  const { url } = await start(t)
+  for (const path of ['server-card', 'server-card/', 'web/server-card'])
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const response = await fetch(`${url}/${path}`, { method })
+      t.equal(response.status, 404, `${method} ${path}`)
+      t.match(response.headers.get('content-type'), 'application/json')
+      t.match(await response.json(), { error: /^Not found/ })
+    }
+  const file = configFile(t, SERVERS, { views: { 'server-card': {} } })
+  t.match(await runHere(t, 'check', '--config', file), { code: 1, out: /views\.server-card.*reserved/ })
+})
+
 t.test('a view that is not there is 404, and its neighbours are named on this machine', async t => {
   const { url } = await start(t)
   for (const name of ['nope', 'WEB', '%77eb', 'web//', 'nope/'])

@@ -1,5 +1,6 @@
+import { SERVER_CARD } from '../../kernel/server-view.js'
 import { DEFAULTS } from '../defaults.js'
-import type { Report } from '../file/problem.js'
+import type { ProblemText, Report } from '../file/problem.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { members, nodeKindOf, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -24,6 +25,11 @@ const emptyView = (name: string): ViewConfig => ({
   scopes: [],
   expose: undefined,
 })
+
+const RESERVED_NAME: ProblemText = {
+  message: '/mcp/server-card is reserved for a description of the server, so no view has this name',
+  fix: 'Choose another name for the view.',
+}
 
 /** A name that no client can request. */
 const NO_VIEW = ''
@@ -69,6 +75,7 @@ interface Reading {
 
 const readView = (name: string, item: TreeItem, { items, report }: Reading): ViewConfig => {
   const errors = report.errors
+  if (name === SERVER_CARD) report.nameError(item, RESERVED_NAME)
   refuseUnknown(item, KEYS.view, report)
   refuseUnknown(members(item).get('tools'), KEYS.viewTools, report)
   const result = validateSettings({ views: { [name]: syntaxValueOf(item) } })

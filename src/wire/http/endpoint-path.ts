@@ -1,4 +1,4 @@
-import { serverOfView, serverViewName } from '../../kernel/server-view.js'
+import { SERVER_CARD, serverOfView, serverViewName } from '../../kernel/server-view.js'
 
 /**
  * The paths of the endpoints, the main one first. Each view adds its own, such as `/mcp/web`, and each server
@@ -28,7 +28,7 @@ const decoded = (segment: string): string | undefined => {
 /** Parses the path of an endpoint, in which a slash at the end has no meaning; undefined for other paths. */
 export const parseEndpointPath = (path: string): EndpointPath | undefined => {
   const [, segment, endpoint, view] = FORM.exec(path) ?? []
-  if (endpoint === undefined) return undefined
+  if (endpoint === undefined || view === SERVER_CARD) return undefined
   if (segment === undefined) return { endpoint: endpoint as EndpointName, view }
   const server = decoded(segment)
   if (server === undefined || view !== undefined) return undefined

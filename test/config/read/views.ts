@@ -48,6 +48,15 @@ t.test('an unreadable view shows nothing, and reports the cause', t => {
   t.end()
 })
 
+t.test('the path of a server card is not a view', t => {
+  const { views, problems } = read({ views: { 'server-card': {}, 'server-cards': {} } })
+  t.match(views, [EMPTY, { name: 'server-cards' }])
+  t.strictSame(problems, [
+    'views.server-card: /mcp/server-card is reserved for a description of the server, so no view has this name',
+  ])
+  t.end()
+})
+
 t.test('a client whose view is not there, or cannot be read, sees nothing', t => {
   for (const [client, problem] of [
     [{ view: 'webb' }, 'clients.cursor*.view: unknown view'],
