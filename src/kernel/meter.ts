@@ -9,6 +9,7 @@ export type CounterName =
   | 'mcp_proxy_server_losses'
   | 'mcp_proxy_repairs'
   | 'mcp_proxy_slow_results'
+  | 'mcp_proxy_notifications_dropped'
   | 'mcp_proxy_list_errors'
   | 'mcp_proxy_questions'
   | 'mcp_proxy_refused'

@@ -159,6 +159,22 @@ export const narrowDeclaration = (
   }
 }
 
+/** Maximum size of the settings in a joined declaration, as of one client's. */
+const JOINED_BYTES = 64 * 1024
+
+/** Joins the declarations of clients that share a request. The first settings of an extension count. */
+export const joinDeclarations = (all: readonly Declaration[]): Declaration | undefined => {
+  const [first, ...others] = all
+  if (first === undefined || others.length === 0) return first
+  const extensions = new Map<string, JsonText>()
+  let bytes = 0
+  for (const [id, settings] of all.flatMap(each => [...each.extensions])) {
+    bytes += id.length + settings.length
+    if (bytes <= JOINED_BYTES && !extensions.has(id)) extensions.set(id, settings)
+  }
+  return { ...first, extensions, withheld: [] }
+}
+
 /** Returns the members that a declaration adds to the `ClientCapabilities` for a server of a revision. */
 export const declaredMembers = (
   { extensions, experimental, others, revision }: Declaration,

@@ -346,7 +346,7 @@ export class Router implements ClientHandler, ConnectionListener {
     else if (method === 'notifications/resources/updated') subscriptions.updated(connection, params)
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
     else if (this.passesUnknown) passedNotifications.toClients(connection, method, params, about)
-    else this.#log.debug({ server: connection.server.name }, 'dropped an unknown notification')
+    else passedNotifications.drop(connection, method)
   }
 
   async #page(call: CallRecord, list: ListName): Promise<void> {

@@ -57,6 +57,11 @@ export class ConnectionMeter {
     this.#ended(code)
   }
 
+  /** Counts a notification that reached no client. */
+  droppedNotification(): void {
+    this.#meter?.counter('mcp_proxy_notifications_dropped', this.#server.name).add()
+  }
+
   closed(): void {
     if (this.#open !== undefined) this.#ended('')
   }

@@ -338,9 +338,9 @@ export class Connection {
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
         : this.#serverRequests,
-      ...{ capabilities: share.capabilities, isAlone: this.shares.isAlone },
-      ...{ workspace: share.workspace, headers: share.headers, lastLoss: this.lastLoss?.why.message },
-      ...{ clientInfo: only?.info, session: only?.sessionAt?.(server.name) },
+      ...{ capabilities: share.capabilities, declares: () => this.shares.together },
+      ...{ isAlone: this.shares.isAlone, workspace: share.workspace, lastLoss: this.lastLoss?.why.message },
+      ...{ headers: share.headers, clientInfo: only?.info, session: only?.sessionAt?.(server.name) },
     }
   }
 

@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type Declaration, keyOfDeclaration, narrowDeclaration } from '../model/extensions.js'
+import {
+  type Declaration,
+  joinDeclarations,
+  keyOfDeclaration,
+  narrowDeclaration,
+} from '../model/extensions.js'
 import type { Client, ServerRequestMode } from '../model/links.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../model/peer.js'
 
@@ -17,6 +22,12 @@ export interface DeclaredSet {
 /** The set of clients that declare nothing. */
 export const NOTHING_DECLARED: DeclaredSet = { key: '', own: undefined }
 
+/** The clients with equal declarations. */
+interface Declarers {
+  readonly clients: Set<Client>
+  readonly declared: Declaration
+}
+
 interface Known {
   readonly set: DeclaredSet
   /** The client's capabilities for a server of each mode. */
@@ -29,9 +40,11 @@ interface Known {
  */
 export class DeclaredSets {
   readonly #isAlone: boolean
-  /** The clients of each set; a set without clients makes room for another. */
-  readonly #clients = new Map<string, Set<Client>>()
+  /** By key; a set without clients makes room for another. */
+  readonly #sets = new Map<string, Declarers>()
   readonly #known = new WeakMap<Client, Known>()
+  /** Cached until a set is added. */
+  #together: ClientCapabilities | undefined
 
   /** `isAlone` if the server is the only one, and exposed unchanged. */
   constructor(isAlone: boolean) {
@@ -40,7 +53,19 @@ export class DeclaredSets {
 
   /** True if lists of the server may differ between clients, because some declared anything. */
   get isSplit(): boolean {
-    return this.#clients.size > 0
+    return this.#sets.size > 0
+  }
+
+  /**
+   * Declared on requests that serve all clients; the same object until a set is added. Undefined if nothing
+   * is declared.
+   */
+  get together(): ClientCapabilities | undefined {
+    if (this.#together === undefined && this.isSplit) {
+      const declared = joinDeclarations([...this.#sets.values()].map(one => one.declared))
+      this.#together = { ...NO_CAPABILITIES, declared }
+    }
+    return this.#together
   }
 
   setOf(client: Client): DeclaredSet {
@@ -54,7 +79,7 @@ export class DeclaredSets {
 
   release(client: Client): void {
     this.#known.delete(client)
-    for (const clients of this.#clients.values()) clients.delete(client)
+    for (const { clients } of this.#sets.values()) clients.delete(client)
   }
 
   /** Undefined for clients that declare nothing, which cost nothing. */
@@ -72,7 +97,7 @@ export class DeclaredSets {
   #add(client: Client, declared: Declaration): Known {
     const returned = narrowDeclaration(declared, this.#isAlone, 'returned')
     const key = digest(keyOfDeclaration(returned))
-    const isKnown = key === '' || this.#admit(key, client)
+    const isKnown = key === '' || this.#admit(key, returned, client)
     const { capabilities } = client
     const to = (one: Declaration | undefined): ClientCapabilities => ({ ...capabilities, declared: one })
     if (!isKnown)
@@ -85,18 +110,19 @@ export class DeclaredSets {
   }
 
   /** Returns whether there is room for the set of a client. */
-  #admit(key: string, client: Client): boolean {
-    let clients = this.#clients.get(key)
-    if (clients === undefined) {
-      for (const [other, users] of this.#clients) {
-        if (this.#clients.size < SETS_MAX) break
-        if (users.size === 0) this.#clients.delete(other)
+  #admit(key: string, declared: Declaration, client: Client): boolean {
+    let set = this.#sets.get(key)
+    if (set === undefined) {
+      for (const [other, { clients }] of this.#sets) {
+        if (this.#sets.size < SETS_MAX) break
+        if (clients.size === 0) this.#sets.delete(other)
       }
-      if (this.#clients.size >= SETS_MAX) return false
-      clients = new Set()
-      this.#clients.set(key, clients)
+      if (this.#sets.size >= SETS_MAX) return false
+      set = { clients: new Set(), declared }
+      this.#sets.set(key, set)
+      this.#together = undefined
     }
-    clients.add(client)
+    set.clients.add(client)
     return true
   }
 }

@@ -77,6 +77,11 @@ export const ownedBy = (server: ServerOptions, owner: Principal): ServerOptions 
 /** The proxy's `initialize` data for a new connection. */
 export interface Greeting {
   readonly capabilities: ClientCapabilities
+  /**
+   * Returns what the proxy declares on requests for all clients of the server; undefined for nothing, and the
+   * same object until it changes.
+   */
+  readonly declares?: (() => ClientCapabilities | undefined) | undefined
   /** True if the server is exposed unchanged: unknown messages pass in both directions. */
   readonly isAlone?: boolean | undefined
   /** The client's `Implementation` object if only that client uses the connection. */

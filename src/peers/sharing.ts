@@ -114,6 +114,11 @@ export class ClientShares {
     return this.#declared.capabilitiesFor(client, 'returned')
   }
 
+  /** Declared on the proxy's own requests for all clients; undefined if nothing is declared. */
+  get together(): ClientCapabilities | undefined {
+    return this.#declared.together
+  }
+
   /** True if lists of the server may differ between clients, because some declared anything. */
   get isSplit(): boolean {
     return this.#declared.isSplit

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
+import { until } from '../support/processes.js'
 import { startProxy } from '../support/proxy/start.js'
 import { startPlainServer } from '../support/server/plain-http-server.js'
 
@@ -175,6 +176,15 @@ for (const client of ERAS)
       t.match(single.welcome, `"${META}skills":{"directoryRead":true}`)
     })
 
+    t.test(`${pair}: a proxy of several servers has neither interceptors nor events`, async t => {
+      const announced = `{"tools":{},"interceptors":{},"extensions":{"${META}events":{},"com.example/x":{}}}`
+      const proxy = startProxy(t, { a: extended(server, announced) })
+      const peer = await connect(t, (await proxy.listen({ port: 0 })).url, client)
+      t.notMatch(peer.welcome, /interceptors|events|extensions/)
+      for (const method of ['interceptors/list', 'interceptor/invoke', 'events/list', 'events/poll'])
+        t.match((await peer.send(method)).error, { code: -32601, message: `Method not found: ${method}` })
+    })
+
     t.test(`${pair}: requests of unknown methods pass to a single server, byte for byte`, async t => {
       const proxy = startProxy(t, { a: extended(server) }, { isAlone: true })
       const { url } = await proxy.listen({ port: 0 })
@@ -185,6 +195,8 @@ for (const client of ERAS)
       t.equal(/"resultType":"complete"/.test(peer.heard.at(-1) ?? ''), envelope !== '')
       const fault = await peer.send('vendor/fail')
       t.same(fault.error, { code: 4711, message: 'no', data: { d: 1 } })
+      t.match((await peer.send('interceptors/list')).result, { interceptors: [] })
+      t.match((await peer.send('events/list')).result, { events: [{ name: 'x' }] })
       t.match((await peer.send('prompts/get', '"name":"x"')).error, {
         code: -32601,
         message: 'Method not found: prompts/get',
@@ -245,6 +257,42 @@ for (const client of ERAS)
         t.match(text, '"params":{"x":1}')
       })
   }
+
+for (const sharing of ['principal', 'session', 'all'] as const)
+  t.test(`${sharing}: requests of the proxy itself declare the extensions of all clients`, async t => {
+    const announced = '{"tools":{"listChanged":true}}'
+    const proxy = startProxy(t, {
+      a: extended('modern', announced, { sharing }),
+      b: extended('modern', announced, { sharing }),
+    })
+    const { url } = await proxy.listen({ port: 0 })
+    const own = async (peer: Peer, server: string): Promise<readonly string[]> =>
+      (await seenBy(peer, `${server}__seen`)).filter(line => /"method":"(server|subscriptions)\//.test(line))
+    const apps = await connect(t, url, 'modern', APPS)
+    t.ok((await toolsOf(apps)).includes('a__dash'))
+    const [discover, listen] = await own(apps, 'a')
+    for (const line of [discover, listen]) t.match(line, APPS.slice(1, -1))
+    t.match(listen, '"method":"subscriptions/listen"')
+    // A client with another declaration joins.
+    const skills = await connect(t, url, 'modern', `{"extensions":{"${META}skills":{}}}`)
+    await toolsOf(skills)
+    await until(async () => {
+      const last = (await own(skills, 'a')).at(-1) ?? ''
+      return last.includes(APPS.slice(1, -2)) && last.includes(`"${META}skills":{}`)
+    }, 'a stream that declares both')
+  })
+
+t.test('a notification that no client can receive is counted', async t => {
+  const proxy = startProxy(t, { a: extended('legacy') }, { isAlone: true })
+  const { url } = await proxy.listen({ port: 0 })
+  const peer = await connect(t, url, 'modern')
+  await peer.send('vendor/ambient')
+  const counted = 'mcp_proxy_notifications_dropped_total{server="a"} 1'
+  await until(
+    async () => (await (await fetch(new URL('/metrics', url))).text()).includes(counted),
+    'the counter of the server',
+  )
+})
 
 t.test('a client of a single server of 2026-07-28 listens for what only the two understand', async t => {
   const proxy = startProxy(t, { a: extended('modern') }, { isAlone: true })

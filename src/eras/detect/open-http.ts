@@ -167,10 +167,11 @@ const probeOnce = async (
   http: HttpClient,
   { url, headers }: RemoteAddress,
   { revision, isRepeat }: ProbeVersion,
-  { bounds = new LimitCounters(), clock, era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
+  options: ServerLinkOptions,
 ): Promise<ProbeVerdict> => {
+  const { bounds = new LimitCounters(), clock, era, identity, probeMs, signal, timeoutMs } = options
   const id = `probe-${randomId()}`
-  const params = discoverParams(revision, identity)
+  const params = discoverParams(revision, identity, options.declares?.())
   const version = { 'MCP-Protocol-Version': revision, ...mirrorHeaders(METHOD, params) }
   const request: OutboundRequest = {
     method: 'POST',

@@ -191,7 +191,7 @@ class UndetectedPipe implements ConversationListener {
   async #askOnce(
     revision: ModernRevision,
     isRepeat: boolean,
-    { era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
+    { declares, era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
   ): Promise<ProbeVerdict> {
     // A string, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${randomId()}`
@@ -199,7 +199,7 @@ class UndetectedPipe implements ConversationListener {
     // Without a fallback this is the handshake, which may include the installation of packages.
     const ms = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
     try {
-      const params = discoverParams(revision, identity)
+      const params = discoverParams(revision, identity, declares?.())
       const outcome = outcomeOf(this.conversation, id, 'server/discover', params)
       const answer = await within(outcome, { clock: this.#clock, ms, signal })
       return verdictOfPipe(probeOf(answer), { id: textOf(id), isRepeat, mayFallBack })

@@ -2,6 +2,7 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import type { ServerRequestMode } from '../../model/links.js'
+import type { ClientCapabilities } from '../../model/peer.js'
 import { statusFault } from '../../rpc/http/reply.js'
 import type { LinkOptions } from '../legacy/server-side/open.js'
 import type { ProbeVerdict } from '../shared/probe-verdict.js'
@@ -16,6 +17,8 @@ export interface ServerLinkOptions extends LinkOptions {
   readonly serverRequests: ServerRequestMode
   /** Our own `Implementation` object. */
   readonly identity: JsonText
+  /** Returns what the proxy declares on requests for all clients; undefined for nothing. */
+  readonly declares?: (() => ClientCapabilities | undefined) | undefined
   /** The time for an answer to the probe; a silent server counts as legacy. */
   readonly probeMs: number
   /** The known eras of this server. */

@@ -258,7 +258,11 @@ export const requestParams = (
 }
 
 /**
- * Makes the params of `server/discover` for a version of this era; `identity` is our `Implementation` object.
+ * Makes the params of `server/discover` for a version of this era; `identity` is our `Implementation` object,
+ * and `capabilities` those of the clients that the connection serves.
  */
-export const discoverParams = (version: string, identity: JsonText): JsonText =>
-  withEnvelope(undefined, { version, capabilities: NO_CAPABILITIES, clientInfo: identity })
+export const discoverParams = (
+  version: string,
+  identity: JsonText,
+  capabilities: ClientCapabilities = NO_CAPABILITIES,
+): JsonText => withEnvelope(undefined, { version, capabilities, clientInfo: identity })

@@ -1,7 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Meter } from '../../kernel/meter.js'
 import { type Client, type DownstreamCall, LISTEN, viewerOf } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerPool } from '../../peers/server-pool.js'
@@ -17,7 +16,6 @@ interface PassedNotificationsContext {
   readonly pool: Pick<ServerPool, 'of'>
   readonly clients: { readonly all: Iterable<Client> }
   readonly log: Logger
-  readonly meter?: Meter | undefined
 }
 
 /** Passes notifications that the proxy does not know between a single server and its clients. */
@@ -59,11 +57,14 @@ export class PassedNotifications {
     void connection
       .open()
       .then(link => link.notify(method, params, requester))
-      .catch(() => this.#drop(connection, method))
+      .catch(() => this.#context.log.debug({ method }, 'dropped a notification of a client: no connection'))
       .finally(() => this.#waiting.set(client, (this.#waiting.get(client) ?? 1) - 1))
   }
 
-  /** Passes a server's notification to the request that it is about, or to the sessions of one principal. */
+  /**
+   * Passes a server's notification to the request that it is about, or to the sessions of one principal.
+   * Servers without sessions have no notifications outside of requests.
+   */
   toClients(
     connection: Connection,
     method: string,
@@ -75,9 +76,9 @@ export class PassedNotifications {
       origin.call.passNotification(method, params)
       return
     }
-    const sessions = this.#sessionsOn(connection)
+    const sessions = connection.serverRequests === 'pushed' ? this.#sessionsOn(connection) : []
     const principals = new Set(sessions.map(({ principal }) => principal))
-    if (principals.size !== 1) this.#drop(connection, method)
+    if (principals.size !== 1) this.drop(connection, method)
     else for (const session of sessions) session.notify(method, params)
   }
 
@@ -92,7 +93,9 @@ export class PassedNotifications {
     )
   }
 
-  #drop({ server }: Connection, method: string): void {
+  /** Drops a server's notification that has no recipient, and counts it. */
+  drop({ server, meter }: Connection, method: string): void {
     this.#context.log.debug({ server: server.name, method }, 'dropped a notification without a recipient')
+    meter.droppedNotification()
   }
 }

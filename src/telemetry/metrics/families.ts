@@ -131,6 +131,10 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'Large results whose conversion blocked the proxy for at least 100 ms.',
     ...['server', 'method'],
   ),
+  mcp_proxy_notifications_dropped: counter(
+    'Notifications of a server that the proxy does not know and could not pass to a client.',
+    'server',
+  ),
   mcp_proxy_questions: counter('Questions of servers to clients, by result.', 'method', 'result'),
   mcp_proxy_limit_hits: counter('How often a limit was reached.', 'limit'),
   mcp_proxy_refused: counter(

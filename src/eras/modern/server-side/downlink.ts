@@ -12,12 +12,12 @@ import type {
   Requester,
 } from '../../../model/links.js'
 import { succeeded } from '../../../model/outcome.js'
-import type { ServerFacts } from '../../../model/peer.js'
+import type { ClientCapabilities, ServerFacts } from '../../../model/peer.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
 import { namedIn } from '../../shared/passed-notification.js'
 import { MODERN_REVISION } from '../../shared/protocol.js'
 import { discoverParams, requestParams } from '../envelope.js'
-import { REQUEST_NOTIFICATIONS } from '../methods.js'
+import { LISTEN_NOTIFICATIONS, REQUEST_NOTIFICATIONS } from '../methods.js'
 import { LocalCall, ModernOutboundCall, type ModernOutboundContext } from './outbound-call.js'
 import { RevisionCheck } from './revision-check.js'
 import { SubscriptionStream } from './subscription-stream.js'
@@ -30,6 +30,8 @@ export interface ModernLinkOptions {
   readonly listener: DownlinkListener
   /** Our own `Implementation` object, because the connection is shared by clients. */
   readonly identity: JsonText
+  /** Returns what the proxy declares on requests for all clients; undefined for nothing. */
+  readonly declares?: (() => ClientCapabilities | undefined) | undefined
   /** As in `Downlink`; false if absent. */
   readonly hasOtherMode?: boolean
   /** True if unknown notifications pass between the server and its clients. */
@@ -62,16 +64,16 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   /** Sets the conversation that reports to this downlink, and makes it usable. */
   attach(conversation: Conversation): void {
-    const { server, listener, identity, clock, log } = this.#options
+    const { server, listener, identity, clock, log, declares } = this.#options
     const revisionCheck = new RevisionCheck({
       conversation,
       clock,
-      discoverParams: discoverParams(MODERN_REVISION, identity),
+      discoverParams: () => discoverParams(MODERN_REVISION, identity, declares?.()),
       end: () => this.#end(),
     })
     const { capabilities } = this.facts
     const shared = { conversation, identity, listener, revisionCheck }
-    const subscriptions = new SubscriptionStream({ ...shared, capabilities, clock, log })
+    const subscriptions = new SubscriptionStream({ ...shared, capabilities, declares, clock, log })
     this.#attached = { ...shared, server, schemas: this.#schemas, subscriptions }
     subscriptions.start()
   }
@@ -152,6 +154,9 @@ export class ModernDownlink implements Downlink, ConversationListener {
       isAlone === true && !REQUEST_NOTIFICATIONS.has(method) ? (call ?? this.#named(params)) : undefined
     if (REQUEST_NOTIFICATIONS.has(method)) listener.notified(method, params, call)
     else if (passed !== undefined) listener.notified(method, params, passed)
+    // On a pipe it may be about a call that it does not name.
+    else if (isAlone === true && about === undefined && !OUTSIDE_OF_CALLS.has(method))
+      listener.notified(method, params, undefined)
     else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
   }
 
@@ -181,5 +186,8 @@ export class ModernDownlink implements Downlink, ConversationListener {
     return this.close()
   }
 }
+
+/** Known notifications that are about no call. */
+const OUTSIDE_OF_CALLS: ReadonlySet<string> = new Set([...LISTEN_NOTIFICATIONS, 'notifications/cancelled'])
 
 const uriOf = ({ params }: Request): string => (params && textMember(params, 'uri')) ?? ''

@@ -249,8 +249,9 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
       if (next === undefined || hasTool(outcome.result, tool)) then()
       else this.#refresh(schemas, tool, next, then)
     }
-    const params = place && objectText([['cursor', place.cursor]])
-    conversation.request(this.id, 'tools/list', requestParams(params, identity), {
+    const { requester } = this.#request
+    const params = requestParams(place && objectText([['cursor', place.cursor]]), identity, { requester })
+    conversation.request(this.id, 'tools/list', params, {
       progress: () => undefined,
       ended,
     })

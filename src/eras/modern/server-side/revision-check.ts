@@ -15,8 +15,8 @@ const ANSWER_MS = 10_000
 export interface RevisionCheckContext {
   readonly conversation: Conversation
   readonly clock: Clock
-  /** The params of `server/discover`. */
-  readonly discoverParams: JsonText
+  /** Makes the params of `server/discover`. */
+  discoverParams(): JsonText
   /** Ends the connection, so that the next one detects the new era. */
   end(): Promise<void>
 }
@@ -49,9 +49,9 @@ export class RevisionCheck {
   }
 
   async #ask(): Promise<boolean> {
-    const { conversation, clock, discoverParams } = this.#context
+    const { conversation, clock } = this.#context
     const id = conversation.nextId()
-    const outcome = outcomeOf(conversation, id, 'server/discover', discoverParams)
+    const outcome = outcomeOf(conversation, id, 'server/discover', this.#context.discoverParams())
     const answer = await within(outcome, { clock, ms: ANSWER_MS })
     if (answer === undefined) conversation.forget(id)
     if (answer === undefined || !isNo(answer)) return false

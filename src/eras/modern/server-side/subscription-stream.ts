@@ -5,7 +5,7 @@ import { at, EMPTY, type JsonText, memberOf, textOf } from '../../../kernel/json
 import type { Logger } from '../../../kernel/logger.js'
 import { type CallSink, type DownlinkListener, LISTEN } from '../../../model/links.js'
 import { failed, type Outcome, type Settle, succeeded } from '../../../model/outcome.js'
-import type { ServerCapabilities } from '../../../model/peer.js'
+import type { ClientCapabilities, ServerCapabilities } from '../../../model/peer.js'
 import { errorCode, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation } from '../../../rpc/channel/conversation.js'
 import { ownIdOf } from '../../../rpc/channel/pending-requests.js'
@@ -42,6 +42,8 @@ export interface SubscriptionStreamContext {
   readonly clock: Clock
   readonly log: Logger
   readonly identity: JsonText
+  /** Returns what the clients of the connection declare together; undefined for nothing. */
+  readonly declares?: (() => ClientCapabilities | undefined) | undefined
   readonly revisionCheck: RevisionCheck
 }
 
@@ -72,6 +74,8 @@ export class SubscriptionStream {
   /** True if the filter has changed since the last request. */
   #isDue = false
   #openedMs = Number.NEGATIVE_INFINITY
+  /** Declared on the last request. */
+  #declared: ClientCapabilities | undefined
   #failures = 0
   /** True if a stream was lost and no other has been acknowledged since. */
   #mayHaveMissed = false
@@ -114,8 +118,12 @@ export class SubscriptionStream {
     if (this.#subscriptions.remove(uri)) this.#change()
   }
 
-  /** Records that a list was read, because it may change unnoticed without a stream. */
+  /**
+   * Records that a list was read, because it may change unnoticed without a stream, or with one that declares
+   * less than the clients whose list it is.
+   */
   wasRead(method: string): void {
+    if (this.#streams.length > 0 && this.#context.declares?.() !== this.#declared) this.#change()
     if (this.isReceiving) return
     const kind = this.#kinds.find(({ methods }) => methods.includes(method))
     if (kind !== undefined) this.#readUnobserved.add(kind)
@@ -176,7 +184,7 @@ export class SubscriptionStream {
     if (this.#next !== undefined || this.#isOver) return
     this.#timer?.cancel()
     this.#isDue = false
-    const { conversation, clock, identity } = this.#context
+    const { conversation, clock, identity, declares } = this.#context
     const { uris } = this.#subscriptions
     if (this.#kinds.length === 0 && uris.size === 0) {
       if (this.#current !== undefined) this.#drop(this.#current)
@@ -192,7 +200,9 @@ export class SubscriptionStream {
     }
     this.#openedMs = stream.sinceMs
     this.#next = stream
-    const params = requestParams(listenParams(this.#kinds, uris), identity)
+    this.#declared = declares?.()
+    const requester = this.#declared && { capabilities: this.#declared, logLevel: undefined }
+    const params = requestParams(listenParams(this.#kinds, uris), identity, { requester })
     conversation.request(stream.id, LISTEN, params, stream.sink)
   }
 
