@@ -3,6 +3,9 @@ import type { Fault } from '../kernel/faults.js'
 /** The reason why a server rejects our credential; also a state of servers that require a login. */
 export type LoginReason = 'needs-auth' | 'needs-client' | 'auth-unreachable' | 'insufficient-scope'
 
+/** The `data.reason` of a server whose credentials only the configuration can provide. */
+export const NEEDS_CREDENTIALS = 'needs_credentials'
+
 const REASONS: ReadonlySet<unknown> = new Set<LoginReason>([
   'needs-auth',
   'needs-client',

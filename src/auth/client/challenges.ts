@@ -56,6 +56,11 @@ export const bearerChallenge = (header: string | undefined): BearerChallenge | u
   }
 }
 
+/** Returns true for a header that asks for a user and password (RFC 7617), and for no token. */
+export const isBasicOnly = (header: string | undefined): boolean =>
+  bearerChallenge(header) === undefined &&
+  parseChallenges(header ?? '').some(({ scheme }) => scheme === 'basic')
+
 /** RFC 6749 §3.3, with a length limit. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
 

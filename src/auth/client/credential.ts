@@ -5,9 +5,9 @@ import type { Logger } from '../../kernel/logger.js'
 import { loginReasonOf } from '../../model/login.js'
 import type { OutboundRequest } from '../../wire/http.js'
 import type { CredentialRefusal, HttpCredential } from '../../wire/http-credential.js'
-import { type BearerChallenge, bearerChallenge } from './challenges.js'
+import { type BearerChallenge, bearerChallenge, isBasicOnly } from './challenges.js'
 import { dpopProof } from './dpop.js'
-import { aboutLogin, needsAuth, needsScopes, type SignInHint, storyOf } from './faults.js'
+import { aboutLogin, needsAuth, needsPassword, needsScopes, type SignInHint, storyOf } from './faults.js'
 import type { CredentialPlace, CredentialRecord, CredentialStore, StepUp } from './record.js'
 import { wantMore } from './step-up.js'
 import type { TokenSource } from './token-source.js'
@@ -15,6 +15,8 @@ import type { TokenSource } from './token-source.js'
 export interface CredentialContext extends CredentialPlace, SignInHint {
   readonly store: CredentialStore
   readonly clock: Clock
+  /** True if the configuration has details of the login. */
+  readonly isConfigured?: boolean
   /** The wall clock. */
   readonly nowMs: () => number
   readonly log: Logger
@@ -102,8 +104,17 @@ export class Credential implements HttpCredential {
     const challenge = bearerChallenge(refusal.headers['www-authenticate'])
     this.#nonce = refusal.headers['dpop-nonce'] ?? this.#nonce
     if (challenge?.error === 'use_dpop_nonce' && !refusal.isRepeated) return Promise.resolve()
-    if (refusal.status === 401) return this.#unauthorized(refusal, challenge)
-    return challenge?.error === 'insufficient_scope' ? this.#insufficient(refusal, challenge) : undefined
+    if (refusal.status !== 401)
+      return challenge?.error === 'insufficient_scope' ? this.#insufficient(refusal, challenge) : undefined
+    if (this.#needsPassword(refusal)) return Promise.reject(needsPassword())
+    return this.#unauthorized(refusal, challenge)
+  }
+
+  /** Reports whether the server takes passwords, and nothing suggests that it takes tokens. */
+  #needsPassword({ headers, sent }: CredentialRefusal): boolean {
+    return (
+      this.#context.isConfigured !== true && sent === undefined && isBasicOnly(headers['www-authenticate'])
+    )
   }
 
   /** Reads the store again. Returns whether a blocked server may be asked again. */

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
-import { loginReasonOf } from '../../model/login.js'
+import { loginReasonOf, NEEDS_CREDENTIALS } from '../../model/login.js'
 
 /** A server and its login command; undefined for users without a command line. */
 export interface SignInHint {
@@ -19,6 +19,15 @@ export const needsAuth = (signIn: SignInHint): Fault =>
   new Fault('unauthorized', `Server ${signIn.server} needs a login${runIt(signIn, ': ')}`, {
     data: { server: signIn.server, reason: 'needs-auth' },
   })
+
+/** The fault of a server that takes a user and password (RFC 7617), which only the user can configure. */
+export const needsPassword = (): Fault =>
+  new Fault(
+    'unavailable',
+    'it requires a user and password (HTTP Basic): write USER:PASSWORD@ before the host in "url", or an ' +
+      'Authorization header into "headers"',
+    { data: { httpStatus: 401, reason: NEEDS_CREDENTIALS } },
+  )
 
 export const needsScopes = (signIn: SignInHint, scopes: readonly string[]): Fault => {
   const { server } = signIn

@@ -95,6 +95,16 @@ export interface LoginsOptions {
   readonly isAlone: boolean
 }
 
+interface NewLogin {
+  readonly server: string
+  readonly url: string
+  readonly settings: OAuthSettings
+  /** True if the configuration has details of the login. */
+  readonly isConfigured: boolean
+  readonly owner: string
+  readonly network: RemoteNetwork
+}
+
 /** The credentials of all servers that may need a login; watches the store for new logins. */
 export class Logins {
   readonly #options: LoginsOptions
@@ -121,6 +131,7 @@ export class Logins {
           server: name,
           url: transport.url,
           settings: this.#settings(oauth, owner),
+          isConfigured: Object.keys(oauth).length > 0,
           owner,
           network: transport,
         },
@@ -199,16 +210,13 @@ export class Logins {
     return owner === SHARED ? oauth : { ...oauth, ownDocument: this.#options.clientDocument }
   }
 
-  #create(
-    login: { server: string; url: string; settings: OAuthSettings; owner: string; network: RemoteNetwork },
-    store: CredentialFiles,
-  ): Credential {
+  #create(login: NewLogin, store: CredentialFiles): Credential {
     const { clock, log, isAlone } = this.#options
-    const { server, url, owner } = login
+    const { server, url, owner, isConfigured } = login
     const isOurs = owner === SHARED || owner === LOCAL.principal
     const command = isOurs ? `mcp-proxy auth login ${isAlone ? loginUrl(url) : server}` : undefined
     const credential: Credential = new Credential({
-      ...{ server, command, url: loginUrl(url), owner, store, clock, log, nowMs: Date.now },
+      ...{ server, command, url: loginUrl(url), owner, isConfigured, store, clock, log, nowMs: Date.now },
       source: async () => {
         const [{ TokenSource }, context] = await Promise.all([
           tokenSource(),

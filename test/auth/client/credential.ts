@@ -18,7 +18,11 @@ const tokensWith = (more: object) => ({ access: 'old', type: 'Bearer', refresh: 
 /** A credential with a clock of its own, and what it asks. */
 const setUp = (
   record?: CredentialRecord,
-  { web = usualWeb(), settings = {} }: { web?: ReturnType<typeof usualWeb>; settings?: OAuthSettings } = {},
+  {
+    web = usualWeb(),
+    settings = {},
+    isConfigured = false,
+  }: { web?: ReturnType<typeof usualWeb>; settings?: OAuthSettings; isConfigured?: boolean } = {},
 ) => {
   const clock = new FakeClock()
   const store = new MemoryStore(record)
@@ -29,7 +33,7 @@ const setUp = (
   const context = { ...contextOf(web.fetch, store, { settings }), nowMs: () => wallMs }
   const credential = new Credential({
     ...{ url: S, owner: 'shared', server: 'linear', command: 'mcp-proxy auth login linear' },
-    ...{ store, clock, nowMs: () => wallMs, log },
+    ...{ store, clock, nowMs: () => wallMs, log, isConfigured },
     source: async () => new TokenSource(context),
     onRecord: () => {
       seen.records += 1
@@ -82,6 +86,26 @@ t.test('a refusal that is not about who we are is the business of others', async
   for (const challenge of ['', 'Basic realm="x"', 'Bearer error="invalid_request"'])
     t.equal(refused(403, challenge), undefined, challenge)
   t.equal(seen.blocked, 0)
+})
+
+t.test('a server that asks for a password, and for no token, is not asked for a login', async t => {
+  const basic = setUp()
+  const fault = await faultOf(() => basic.refused(401, 'Basic realm="x"', { sent: '' }))
+  t.match(fault, {
+    code: 'unavailable',
+    message: /USER:PASSWORD@.*"headers"/,
+    data: { reason: 'needs_credentials' },
+  })
+  t.notMatch(fault, { message: /login/ })
+  t.same(basic.web.to(ASM), [], 'no authorization server was looked for')
+  const login = { data: { reason: /^needs-/ } }
+  for (const challenge of ['Basic realm="x", Bearer scope="read"', 'Negotiate', ''])
+    t.match(await faultOf(() => setUp().refused(401, challenge, { sent: '' })), login, challenge)
+  t.equal(await setUp(recordOf()).refused(401, 'Basic'), undefined, 'a token is renewed')
+  t.match(
+    await faultOf(() => setUp(undefined, { isConfigured: true }).refused(401, 'Basic', { sent: '' })),
+    login,
+  )
 })
 
 t.test('a token is renewed shortly before it expires, and only while it is used', async t => {
