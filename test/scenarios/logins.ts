@@ -4,9 +4,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createAuthority } from '../support/certificates.js'
 import { hello, mirrored, modern } from '../support/era/codec.js'
+import { startForwardProxy } from '../support/forward-proxy.js'
 import { until } from '../support/processes.js'
-import { configFile, runHere, STATE_HOME, startBin, tiny } from '../support/proxy/start.js'
+import { configFile, runHere, STATE_HOME, setEnv, startBin, tiny } from '../support/proxy/start.js'
 import { serveSse, serveWs } from '../support/server/login-channels.js'
 import { BROWSER, canBrowse, LoginServer } from '../support/server/login-server.js'
 
@@ -108,6 +110,40 @@ t.test('a proxy that runs uses a login at once, and its other servers never noti
   t.match((await runHere(t, 'auth', 'login', 'linear', '--config', config)).code, 0)
   t.ok('result' in (await ask(9, 'tools/call', { name: 'linear__change', arguments: {} })))
 })
+
+for (const scheme of ['http', 'https'] as const)
+  t.test(`a login at an ${scheme} address goes through the forward proxy from end to end`, async t => {
+    const authority = createAuthority(t)
+    const server = await LoginServer.start(t, scheme === 'https' ? authority.issue('localhost') : undefined)
+    const { host, seen } = await startForwardProxy(t, { port: Number(new URL(server.url).port) })
+    // Only the browser of the test reaches the server directly.
+    setEnv(t, { NODE_EXTRA_CA_CERTS: authority.file })
+    const entry = {
+      url: server.mcpUrl,
+      proxy: `http://${host}`,
+      ...(scheme === 'https' && { tls: { ca: authority.file } }),
+    }
+    const config = configFile(t, { linear: entry })
+    t.match(await runHere(t, 'auth', 'login', 'linear', '--config', config), { code: 0, out: /signed in/ })
+    server.expire()
+    const called = await runHere(t, 'call', 'linear__look', '--config', config)
+    t.match(called, { code: 0, out: 'did look\n' })
+    t.match(await runHere(t, 'auth', 'logout', 'linear', '--config', config), { code: 0 })
+    const paths = new Set(server.seen.map(({ path }) => path))
+    const metadata = ['oauth-protected-resource/mcp', 'oauth-authorization-server']
+    for (const path of [
+      ...metadata.map(name => `/.well-known/${name}`),
+      '/register',
+      '/token',
+      '/revoke',
+      '/mcp',
+    ])
+      t.ok(paths.has(path), path)
+    if (scheme === 'http') {
+      const direct = server.seen.filter(({ path }) => path !== '/authorize').length - seen.length
+      t.equal(direct, 0, 'every request but the one of the browser')
+    } else t.same(new Set(seen), new Set([`CONNECT ${new URL(server.url).host}`]))
+  })
 
 t.test('a token that is refused is replaced, and the same request is sent once more', async t => {
   const { server, logIn, call, refreshes } = await setUp(t)

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -32,6 +33,11 @@ type Place = (seen: Seen, response: ServerResponse) => void
 
 const RESOURCE = '/.well-known/oauth-protected-resource'
 
+interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
 interface Grant {
   readonly scopes: readonly string[]
   /** The signed-in user; lists and answers mention the name. */
@@ -59,17 +65,24 @@ export class LoginServer {
   /** Additional scopes that tools need. */
   toolScopes = new Map<string, string>()
   url = ''
-  readonly http: Server = createServer((request, response) => void this.#take(request, response))
+  readonly http: Server
   readonly #tokens = new Map<string, Grant>()
   readonly #refreshTokens = new Map<string, Grant>()
   readonly #codes = new Map<string, Grant>()
   #isDead = false
 
-  static async start(t: Test): Promise<LoginServer> {
-    const one = new LoginServer()
+  constructor(tls?: Certificate) {
+    const take = (request: IncomingMessage, response: ServerResponse) => void this.#take(request, response)
+    this.http = tls === undefined ? createServer(take) : (createTlsServer(tls, take) as unknown as Server)
+  }
+
+  /** With a certificate for `localhost`, it uses TLS. */
+  static async start(t: Test, tls?: Certificate): Promise<LoginServer> {
+    const one = new LoginServer(tls)
     const { http } = one
     await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
-    one.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+    const { port } = http.address() as AddressInfo
+    one.url = tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
     t.teardown(() => {
       http.closeAllConnections()
       http.close()

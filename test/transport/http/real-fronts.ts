@@ -6,9 +6,11 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { proxyRulesFor } from '../../../src/kernel/machine/forward-proxy.js'
-import { fetchReply } from '../../../src/rpc/http/fetch-reply.js'
+import { collect, fetchReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
+import type { HttpClient } from '../../../src/wire/http.js'
 import { createAuthority } from '../../support/certificates.js'
 import { until } from '../../support/processes.js'
 
@@ -171,3 +173,44 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${be
   }
   reply.abort()
 })
+
+t.test(
+  'haproxy keeps each connection at the server that its cookie names',
+  { skip: without('haproxy') },
+  async t => {
+    const port = await freePort()
+    const behind = async (name: string): Promise<string> => {
+      const server = createServer((_request, response) => response.end(name))
+      return `server ${name} 127.0.0.1:${await portOf(t, server)} cookie ${name}`
+    }
+    const servers = [await behind('one'), await behind('two')]
+    await start(t, 'haproxy', ['-db', '-f'], () =>
+      [
+        ...['defaults', 'mode http', 'timeout connect 5s', 'timeout client 60s', 'timeout server 60s'],
+        ...[
+          'listen mcp',
+          `bind 127.0.0.1:${port}`,
+          'balance roundrobin',
+          'cookie LB insert indirect nocache',
+        ],
+        ...servers,
+        '',
+      ].join('\n'),
+    )
+    await until(() => accepts(port), 'haproxy')
+    const http = createHttpClient()
+    t.teardown(() => http.close())
+    const reached = async (connection: HttpClient): Promise<string> => {
+      const request = { method: 'GET', url: `http://127.0.0.1:${port}/`, headers: {} } as const
+      const reply = await fetchReply(connection, request, new AbortController().signal)
+      return (await collect(reply, new LimitCounters())).toString()
+    }
+    const ways = new Set<string>()
+    for (const connection of [http.forConnection(), http.forConnection()]) {
+      const first = await reached(connection)
+      ways.add(first)
+      for (let i = 0; i < 4; i += 1) t.equal(await reached(connection), first)
+    }
+    t.equal(ways.size, 2)
+  },
+)
