@@ -2,7 +2,7 @@ import { withCredential } from '../auth/client/proven-http.js'
 import type { Logins } from '../auth/store/logins.js'
 import type { ServerConfig, ServerTransport, UrlTransport } from '../config/types.js'
 import { inWorkspace } from '../control/workspace.js'
-import { EraCache, openLegacySse, openServerHttp, openServerPipe } from '../eras/index.js'
+import { EraCache, openLegacySse, openServerHttp, openServerPipe, statedIn } from '../eras/index.js'
 import { within } from '../kernel/async/deadline.js'
 import { Fault } from '../kernel/faults.js'
 import type { PassedHeaders } from '../kernel/header-patterns.js'
@@ -11,7 +11,7 @@ import { lateModule } from '../kernel/late-module.js'
 import type { Logger } from '../kernel/logger.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
 import type { Downlink } from '../model/links.js'
-import { loginReasonOf } from '../model/login.js'
+import { loginReasonOf, NEEDS_CREDENTIALS } from '../model/login.js'
 import { isLegacyRevision, type LegacyRevision, NEWEST_LEGACY } from '../model/revision.js'
 import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { createHttpClient, RemoteHttpClient } from '../transport/http/client.js'
@@ -27,6 +27,7 @@ const httpClient = lateModule(() => import('../transport/http/client.js'))
 const decoding = lateModule(() => import('../transport/http/decoding.js'))
 const wsClient = lateModule(() => import('../transport/ws/client.js'))
 const socketClient = lateModule(() => import('../transport/socket/client.js'))
+const socketPaths = lateModule(() => import('../transport/socket/path.js'))
 
 export interface DialerContext extends ProgramsContext {
   readonly log: Logger
@@ -71,6 +72,7 @@ export class Dialer {
         listener,
         signal,
         capabilities: greeting.capabilities,
+        declares: greeting.declares,
         isAlone: greeting.isAlone,
         clientInfo: greeting.clientInfo ?? identity,
         session: greeting.session,
@@ -122,7 +124,7 @@ export class Dialer {
         const { connectWs } = await wsClient()
         const credential = await this.#context.logins.of(options.owner, server)
         await credential?.prepare()
-        const to = { ...transport, ...options, connectTimeoutMs, credential }
+        const to = { ...transport, ...options, connectTimeoutMs, credential, statedIn }
         return openServerPipe(() => connectWs(to), options)
       }
       case 'socket': {
@@ -137,6 +139,8 @@ export class Dialer {
     transport: UrlTransport,
     options: ProgramOptions,
   ): Promise<Downlink> {
+    const { socketPath } = transport
+    if (socketPath !== undefined) (await socketPaths()).checkSocketPath(socketPath)
     const [http, to] = [await this.#httpClient(server, options), await addressOf(transport)]
     try {
       if (transport.kind === 'sse') return await openLegacySse(http, to, options)
@@ -162,8 +166,8 @@ export class Dialer {
     owner: ServerOptions,
     create: typeof createHttpClient,
   ): RemoteHttpClient {
-    const { proxy, tls } = transport as UrlTransport
-    if (proxy === undefined && tls === undefined) {
+    const { proxy, tls, socketPath } = transport as UrlTransport
+    if (proxy === undefined && tls === undefined && socketPath === undefined) {
       this.#http ??= create()
       return this.#http
     }
@@ -172,7 +176,7 @@ export class Dialer {
     // The last calls of a replaced server keep its client until they end.
     for (const former of this.#ownHttp.keys())
       if (this.#configOf(former) === undefined) this.#ownHttp.delete(former)
-    const http = create({ proxy, tls })
+    const http = create({ proxy, tls, socketPath })
     this.#ownHttp.set(owner, http)
     return http
   }
@@ -209,14 +213,21 @@ const refusedToken = ({ transport }: ServerConfig): string =>
     ? 'it refused the user and password in its address: check "url"'
     : 'it refused the token in the configuration: check "headers.Authorization"'
 
-/** Names the setting with the static token in the fault of a server that refused it without a challenge. */
+/**
+ * Names the setting in the fault of a server that refused its static token without a challenge, or that needs
+ * one because the proxy does not sign in there.
+ */
 const aboutToken = (server: ServerConfig, thrown: unknown): Fault => {
   const fault = Fault.from(thrown)
   const { code, message, data, remote } = fault
-  const isFixed = hasToken(server) && loginReasonOf(fault) === undefined && data?.['httpStatus'] === 401
-  if (code !== 'unauthorized' || !isFixed || message === refusedToken(server)) return fault
+  const isRefused = loginReasonOf(fault) === undefined && data?.['httpStatus'] === 401
+  if (code !== 'unauthorized' || !isRefused || message === refusedToken(server)) return fault
   const said = remote === 'reason' ? ` (${message})` : ''
-  return new Fault(code, `${refusedToken(server)}${said}`, { data, remote, cause: fault })
+  if (hasToken(server))
+    return new Fault(code, `${refusedToken(server)}${said}`, { data, remote, cause: fault })
+  if (server.oauth !== undefined) return fault
+  const why = `it requires credentials${said}: write an Authorization header into "headers"`
+  return new Fault('unavailable', why, { data: { ...data, reason: NEEDS_CREDENTIALS }, remote, cause: fault })
 }
 
 const counter = (): (() => number) => {

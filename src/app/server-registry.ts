@@ -102,6 +102,7 @@ const PROTOCOLS = {
 const addressOf = (transport: ServerConfig['transport']): ServerOptions['address'] => {
   if (transport.kind === 'stdio') return undefined
   if (transport.kind === 'socket') return { host: transport.path, port: undefined }
+  if (transport.socketPath !== undefined) return { host: transport.socketPath, port: undefined }
   const url = new URL(transport.url)
   return { host: url.hostname, port: portOf(url) }
 }

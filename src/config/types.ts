@@ -44,6 +44,8 @@ export interface StdioTransport {
 export interface UrlTransport {
   readonly kind: 'http' | 'sse' | 'ws' | 'auto'
   readonly url: string
+  /** The path of a local socket that carries HTTP instead of the network; `url` is then on `localhost`. */
+  readonly socketPath?: string | undefined
   /** Sent with every request. Without prototype. May hold secrets. */
   readonly headers: Readonly<Record<string, string>>
   /** True if `headers` has the user and password of the written URL. */

@@ -200,7 +200,11 @@ const partsOf = (transport: ServerTransport): readonly unknown[] => {
     case 'http':
     case 'sse':
     case 'ws':
-      return [transport.url, sorted(transport.headers)]
+      return [
+        transport.url,
+        sorted(transport.headers),
+        ...(transport.socketPath === undefined ? [] : [transport.socketPath]),
+      ]
   }
 }
 

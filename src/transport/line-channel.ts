@@ -4,6 +4,7 @@ import { Deferred } from '../kernel/async/deferred.js'
 import { Fault, systemCode } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
+import { SPEAKS_HTTP } from '../kernel/machine/socket-path.js'
 import type { Channel, ChannelListener } from '../wire/channel.js'
 import { LineSplitter } from '../wire/framing/ndjson.js'
 import type { OutgoingMessage } from '../wire/message-parts.js'
@@ -21,6 +22,9 @@ export interface LineChannelOptions {
 
 /** Maximum time that `close` waits for a peer. */
 const CLOSE_MS = 2000
+
+const HTTP_STATUS_LINE = /^HTTP\/\d\.\d /
+const SPEAKS_HTTP_TEXT = 'speaks HTTP: append "#/mcp", or "#" and the path of its endpoint, to its address'
 
 /** Error codes of a lost connection. */
 const LEFT = new Set<string | undefined>(['ECONNRESET', 'EPIPE'])
@@ -45,12 +49,15 @@ export class LineChannel implements Channel {
   #error: Error | undefined
   #terminator: Timer | undefined
   #closing: Promise<void> | undefined
+  /** Replaced after the first line. */
+  #onLine: (line: Buffer) => void
 
   /** `stream` must be unread. */
   constructor(stream: Duplex, options: LineChannelOptions) {
     const { bounds, clock, peer } = options
     this.#stream = stream
     this.#peer = peer
+    this.#onLine = peer === 'server' ? this.#onFirstLine : this.#onNextLine
     this.#log = options.log
     this.#clock = clock
     this.#lines = new LineSplitter({
@@ -120,8 +127,20 @@ export class LineChannel implements Channel {
     if (!this.#isEnding) this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
+  /** The first line of a server shows whether it expects HTTP. */
+  readonly #onFirstLine = (line: Buffer): void => {
+    // A chunk may hold further lines, which come here too.
+    const isFirst = this.#onLine === this.#onFirstLine
+    this.#onLine = this.#onNextLine
+    if (!isFirst || !HTTP_STATUS_LINE.test(line.toString('latin1', 0, 16))) this.#onNextLine(line)
+    else if (!this.#isEnding) {
+      this.#settle(new Fault('unavailable', SPEAKS_HTTP_TEXT, { data: { reason: SPEAKS_HTTP } }))
+      this.#stream.destroy()
+    }
+  }
+
   // The listener may close the channel between two lines of one chunk.
-  readonly #onLine = (line: Buffer): void => {
+  readonly #onNextLine = (line: Buffer): void => {
     if (!this.#isEnding) this.#events.listener?.message(line)
   }
 

@@ -318,6 +318,10 @@ t.test('every way to name a transport leads to one of six', async t => {
     '{ "url": "unix:///run/x.sock" }': 'socket',
     '{ "url": "unix:/run/x.sock" }': 'socket',
     '{ "url": "pipe:///x" }': 'socket',
+    '{ "url": "unix:///run/x.sock#/mcp" }': 'auto',
+    '{ "url": "pipe:///x#/mcp", "headers": { "A": "b" }, "forwardHeaders": ["X-*"] }': 'auto',
+    '{ "url": "unix:///run/x.sock#/mcp", "type": "streamable-http" }': 'http',
+    '{ "url": "unix:///run/x.sock#/sse", "type": "sse" }': 'sse',
   }
   for (const [entry, kind] of Object.entries(kinds)) {
     t.strictSame(told(one(entry)), [], entry)
@@ -404,6 +408,26 @@ t.test('a socket is a path, variables and all, and each client has a connection 
     written: { url: 'unix://${HOME}/my%20x.sock' },
   })
   t.match(server('{ "url": "pipe:///mcp" }')?.transport, { path: '\\\\.\\pipe\\mcp' })
+})
+
+t.test('HTTP over a socket has headers, but no login, proxy or TLS', async t => {
+  const entry = `{ "url": "unix://\${HOME}/x.sock#/mcp?k=v", "headers": { "A": "b" } }`
+  t.match(server(entry), {
+    transport: {
+      kind: 'auto',
+      url: 'http://localhost/mcp?k=v',
+      socketPath: '/home/ann/x.sock',
+      headers: { A: 'b' },
+    },
+    written: { url: 'unix://${HOME}/x.sock#/mcp?k=v' },
+  })
+  t.equal(server(entry)?.oauth, undefined)
+  t.notOk('proxy' in (server(entry)?.transport ?? {}))
+  t.match(told(one('{ "url": "unix:///x#/", "tls": {}, "proxy": "http://p:1" }')), [
+    /ignored: a socket is on this machine/,
+    /ignored: a socket is on this machine/,
+  ])
+  t.match(told(one('{ "url": "unix:///x#/", "credentials": "per-principal" }')), [/do not use logins/])
 })
 
 t.test('a shared file may keep our keys apart, and they win there', async t => {
@@ -532,7 +556,7 @@ const BAD_SERVERS: Record<string, string[]> = {
   '{ "url": "unix:///run/x.sock", "type": "sse" }': [
     at(
       33,
-      'error: mcpServers.a.url: the address of a server of type "sse" must begin with "http://" or "https://". Change the address or "type".',
+      'error: mcpServers.a.url: a socket carries HTTP only if its address names a path after "#". Append "#/mcp", or remove "type" for a server that reads one message per line.',
     ),
   ],
   '{ "url": "http://h/", "type": "ws" }': [
@@ -714,7 +738,10 @@ const ODD_SERVERS: Record<string, string[]> = {
     at(42, 'warning: mcpServers.a.headers: ignored: programs do not take headers. Remove it.'),
   ],
   '{ "url": "unix:/run/x.sock", "headers": { "A": "${NOPE}" } }': [
-    at(53, 'warning: mcpServers.a.headers: ignored: sockets do not take headers. Remove it.'),
+    at(
+      53,
+      'warning: mcpServers.a.headers: ignored: sockets take headers only with a path after "#" in the address, for HTTP. Remove it.',
+    ),
   ],
   '{ "url": "http://h/", "args": [] }': [
     at(46, 'warning: mcpServers.a.args: ignored: only a program has this. Remove it.'),

@@ -419,7 +419,9 @@ export const isLocal = value =>
   value === undefined || /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(value)
 
 /** Serves on a free port, and prints where. */
-export function serveHttp(handler) {
+/** Listens on a free port, or on a local socket. */
+export function serveHttp(handler, socket) {
   const http = createServer(handler)
-  http.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`))
+  if (socket !== undefined) http.listen(socket, () => console.log(socket))
+  else http.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${http.address().port}/mcp`))
 }

@@ -154,6 +154,25 @@ t.test('user and password of an address are sent as Basic, and a refusal names t
   t.notMatch(answer, /pä ss|p%C3%A4/)
 })
 
+t.test('a server that wants a password names the address and "headers", not a login', async t => {
+  const { url, seen } = await startServer(t, {
+    refuses: () => 401,
+    answered: response => void response.setHeader('www-authenticate', 'Basic realm="mcp"'),
+  })
+  for (const more of [{}, { oauth: false }]) {
+    const { proxy, open } = await serve(t, { url, ...more })
+    await (await open()).list()
+    const [status] = proxy.status().servers
+    t.match(status?.why, /requires (?:a user and password|credentials).*"headers"/)
+    t.equal(status?.cause?.code, 'D035.credentials')
+    t.notMatch(JSON.stringify(status), /auth login/)
+  }
+  t.ok(
+    seen.every(({ method }) => /^(?:server|initialize|GET)/.test(method)),
+    'no authorization server',
+  )
+})
+
 t.test('headers of a client reach the server with its calls, and split shared connections', async t => {
   const { url, seen } = await startServer(t)
   const entry = { url, sharing: 'all', forwardHeaders: ['X-Request-Id', 'X-Tenant-*'] }

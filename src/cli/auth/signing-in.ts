@@ -43,9 +43,14 @@ const signInAt = (
 ): SignInServer => {
   const owner = credentials === 'shared' ? 'shared' : 'local'
   if ('url' in transport && oauth !== undefined) return { name, transport, settings: oauth, owner, store }
-  const why =
-    'url' in transport ? 'its login is turned off, or it has an Authorization header' : 'it is a program'
-  throw new CliError(EXIT.usage, `${name} does not take a login: ${why}`)
+  throw new CliError(EXIT.usage, `${name} does not take a login: ${obstacleOf(transport)}`)
+}
+
+const obstacleOf = (transport: ServerConfig['transport']): string => {
+  if (transport.kind === 'stdio') return 'it is a program'
+  return 'url' in transport && transport.socketPath === undefined
+    ? 'its login is turned off, or it has an Authorization header'
+    : 'it is a local socket'
 }
 
 /** Opens the configured store of logins. */

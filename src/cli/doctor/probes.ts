@@ -68,7 +68,8 @@ export const readProbes = async (
     found.map(async (probe): Promise<Probe> => {
       const transport = config.servers.find(({ name }) => name === probe.server)?.transport
       const remote = transport !== undefined && 'url' in transport ? transport : undefined
-      const isAsked = probe.state !== 'ready' && /^https?:/.test(remote?.url ?? '')
+      const isAsked =
+        probe.state !== 'ready' && remote?.socketPath === undefined && /^https?:/.test(remote?.url ?? '')
       return {
         ...probe,
         address: isAsked && remote ? await askAddress(probe.server, remote) : undefined,

@@ -45,8 +45,13 @@ export const urlTransport = (
   const pinned = from === 'auto' ? undefined : from
   const address = readTransportAddress(url, pinned)
   if (address.is === 'wrong') throw new CliError(EXIT.usage, WRONG_URL[from])
+  const headers = Object.fromEntries((header ?? []).map(readHeader))
+  if (address.is === 'http-socket') {
+    const { kind, url, socketPath } = address
+    return { kind, url, socketPath, headers }
+  }
   if (address.is === 'url') {
-    const login = withUrlLogin(url, Object.fromEntries((header ?? []).map(readHeader)))
+    const login = withUrlLogin(url, headers)
     if (login.hasBoth === true)
       throw new CliError(
         EXIT.usage,
@@ -55,12 +60,14 @@ export const urlTransport = (
     return { kind: address.kind, ...login, proxy: proxyRulesOf(process.env) }
   }
   if (header !== undefined) {
-    throw new CliError(EXIT.usage, '--header requires http or ws: sockets do not send headers')
+    throw new CliError(EXIT.usage, '--header requires HTTP: append #/mcp to the address of the socket')
   }
   return { kind: 'socket', path: address.path }
 }
 
-const HTTP_URL = 'needs a complete http or https address, such as https://example.com/mcp'
+const HTTP_URL =
+  'needs a complete http or https address, such as https://example.com/mcp, or a socket with a path after #, ' +
+  'such as unix:///run/x.sock#/mcp'
 const WRONG_URL: Readonly<Record<(typeof FROM)[number], string>> = {
   auto:
     'the URL must be a complete address that begins with http://, https://, ws://, wss://, unix:/ or ' +
@@ -110,7 +117,10 @@ const COMMON_FOLDERS = /^(?:[a-z]:|dist|build|out|lib|src|bin|esm|cjs|target|rel
 /** Derives a name for logs, errors and snippets from the command or address. */
 export const bridgedName = (transport: ServerTransport): string => {
   if (transport.kind === 'socket') return plain(stemOf(transport.path))
-  if (transport.kind !== 'stdio') return plain(new URL(transport.url).hostname)
+  if (transport.kind !== 'stdio')
+    return plain(
+      transport.socketPath === undefined ? new URL(transport.url).hostname : stemOf(transport.socketPath),
+    )
   const { args, command } = transport
   const words = [command, ...args]
   const meant = words.find(

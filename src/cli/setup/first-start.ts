@@ -106,9 +106,12 @@ export const verdictOn =
 export const problemText = ({ id, message, why, fix }: Explained): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
+/** Causes with a fix of their own. */
+const STATED = ['D035.http', 'D035.credentials'] as const
+
 /** Returns the problem of a server that was started once; its texts may contain secrets. */
 export const troubleOf = (
-  { name: server, doctor, transport, why: reason, stderr: stderrTail = [] }: ServerStatus,
+  { name: server, doctor, cause: absence, transport, why: reason, stderr: stderrTail = [] }: ServerStatus,
   config?: ServerConfig,
 ): Explained => {
   const why = failureText({ why: reason, stderrTail })
@@ -117,5 +120,6 @@ export const troubleOf = (
     const { command } = config.transport
     return missingProgram({ command, server }, platform)
   }
-  return explain(cause(transport === 'stdio' ? 'D031' : 'D035', { server, why }, server))
+  const stated = STATED.find(code => code === absence?.code)
+  return explain(cause(stated ?? (transport === 'stdio' ? 'D031' : 'D035'), { server, why }, server))
 }

@@ -27,20 +27,26 @@ const NO_PROXY_ADDRESS: ProblemText = {
 
 /** Reads the settings of the connections to a remote server; `url` is its address. */
 export const readNetwork = (
-  { members: folded, values }: ServerEntry,
+  entry: ServerEntry,
   url: string,
   context: ReadContext,
 ): Pick<UrlTransport, 'proxy' | 'tls' | 'forwardHeaders'> => {
+  const { members: folded } = entry
   const proxyItem = folded.get('proxy')
   const proxy = proxyItem === undefined ? context.proxy : readProxy(proxyItem, context)
   const tlsItem = folded.get('tls')
   const tls = tlsItem && readServerTls(tlsItem, url, context)
-  const headersItem = folded.get('forwardHeaders')
-  if (headersItem !== undefined) checkForwarded(headersItem, values.forwardHeaders ?? [], url, context)
+  return { ...(proxy && { proxy }), ...(tls && { tls }), ...readForwardHeaders(entry, url, context) }
+}
+
+/** Reads the patterns of client headers that a server gets; `url` is its address. */
+export const readForwardHeaders = (
+  { members: folded, values }: ServerEntry,
+  url: string,
+  context: ReadContext,
+): Pick<UrlTransport, 'forwardHeaders'> => {
+  const item = folded.get('forwardHeaders')
+  if (item !== undefined) checkForwarded(item, values.forwardHeaders ?? [], url, context)
   const forwardHeaders = values.forwardHeaders?.map(name => name.toLowerCase())
-  return {
-    ...(proxy && { proxy }),
-    ...(tls && { tls }),
-    ...(forwardHeaders !== undefined && forwardHeaders.length > 0 && { forwardHeaders }),
-  }
+  return forwardHeaders === undefined || forwardHeaders.length === 0 ? {} : { forwardHeaders }
 }

@@ -74,6 +74,7 @@ export const mayHaveLogin = (transport: ServerTransport): boolean => obstacleOf(
 /** The reason against an OAuth login; undefined if one is possible. */
 const obstacleOf = (transport: ServerTransport): ProblemText | undefined => {
   if (transport.kind === 'stdio' || transport.kind === 'socket') return NOT_REMOTE
+  if (transport.socketPath !== undefined) return NOT_REMOTE
   const hasToken = Object.keys(transport.headers).some(name => name.toLowerCase() === 'authorization')
   if (!hasToken) return undefined
   return transport.hasUrlLogin === true ? HAS_URL_LOGIN : HAS_TOKEN

@@ -1,4 +1,5 @@
 import type { ForwardProxy, ProxyRules } from '../../kernel/machine/forward-proxy.js'
+import { socketUrlOf } from '../../kernel/machine/socket-path.js'
 import type { TlsSettings } from '../../kernel/machine/tls-settings.js'
 import { isLikeKey, isPlain, isSecretName, MASK, maskAddress, maskShapes } from '../../kernel/secrets/mask.js'
 import { bareRecord } from '../file/tree.js'
@@ -175,6 +176,22 @@ const maskedTls = ({ key, passphrase, ...open }: TlsSettings): TlsSettings => ({
   ...(passphrase !== undefined && { passphrase: MASK }),
 })
 
+/** Returns the address of a server as users write it. */
+const urlOf = ({ url, socketPath }: UrlTransport): string =>
+  socketPath === undefined ? url : socketUrlOf(socketPath, url)
+
+const redactRemote = (
+  { headers, proxy, tls, socketPath, ...open }: UrlTransport,
+  url: string,
+): UrlTransport => ({
+  ...open,
+  url,
+  headers: masked(headers),
+  ...(socketPath !== undefined && { socketPath: url }),
+  ...(proxy && { proxy: maskedProxies(proxy) }),
+  ...(tls && { tls: maskedTls(tls) }),
+})
+
 /** A server as it may be shown: variables without their values, `env` and `headers` masked. */
 export function redactServer({ written = {}, ...server }: ServerConfig): ServerConfig {
   const { transport } = server
@@ -182,11 +199,9 @@ export function redactServer({ written = {}, ...server }: ServerConfig): ServerC
     return { ...server, transport: { ...transport, path: withoutDefaults(written.url ?? transport.path) } }
   }
   if (transport.kind !== 'stdio') {
-    const url = maskAddress(withoutDefaults(written.url ?? transport.url))
+    const url = maskAddress(withoutDefaults(written.url ?? urlOf(transport)))
     const oauth = server.oauth && maskedOAuth(server.oauth)
-    const { headers, proxy, tls, ...open } = transport
-    const network = { ...(proxy && { proxy: maskedProxies(proxy) }), ...(tls && { tls: maskedTls(tls) }) }
-    return { ...server, oauth, transport: { ...open, url, headers: masked(headers), ...network } }
+    return { ...server, oauth, transport: redactRemote(transport, url) }
   }
   // A command may be a whole command line, if a wrong one.
   const words = withoutDefaults(written.command ?? transport.command).split(' ')

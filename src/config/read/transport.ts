@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
-import { socketPathOf } from '../../kernel/machine/socket-path.js'
+import { parseSocketUrl } from '../../kernel/machine/socket-path.js'
 import type { ProblemText } from '../file/problem.js'
 import { bareRecord, elements, members, type TreeItem } from '../file/tree.js'
 import { type TransportType, transportTypeOf } from '../schema/transport-type.js'
-import type { Environment, ServerTransport, ServerWritten, UrlTransport } from '../types.js'
+import type { Environment, ServerTransport, ServerWritten, SocketTransport, UrlTransport } from '../types.js'
 import type { ReadContext, ServerEntry } from './entry.js'
 import { readServerEnvFile, type ServerEnvFile } from './env-file.js'
-import { readNetwork } from './network.js'
+import { readForwardHeaders, readNetwork } from './network.js'
 import { isShellScript } from './shell-script.js'
 import { expandedAddress, withUrlLogin } from './url-login.js'
 import { expanded, expandedPath, withoutWorkspace } from './variables.js'
@@ -165,28 +165,49 @@ const readUrl = (
 ): Reach | undefined => {
   const { report } = context
   warnIgnored(entry, ['args', 'env', 'envFile', 'inheritEnv', 'cwd'], 'only a program has this', context)
-  for (const other of ['url', 'serverUrl', 'httpUrl']) {
-    const same = entry.members.get(other)
-    if (same === undefined || same === item) continue
-    report.nameWarning(same, { message: 'ignored, because another address is given', fix: 'Keep one.' })
-  }
+  warnOfOthers(entry, item, context)
   const troubles = (): number => report.errors + (context.lacks?.length ?? 0)
   const before = troubles()
   const url = expandedAddress(item, context)
   const address = troubles() === before ? readTransportAddress(url, type) : undefined
   const written = { url: String(item.node.value) }
-  if (address?.is === 'socket') {
-    warnIgnored(entry, ['headers', 'forwardHeaders'], 'sockets do not take headers', context)
-    warnIgnored(entry, ['proxy', 'tls'], 'a socket is on this machine', context)
-    return { transport: { kind: 'socket', path: address.path }, written }
-  }
   if (address?.is === 'wrong') report.error(item, address.words)
+  if (address?.is === 'socket') return { transport: readLineSocket(entry, address.path, context), written }
   const headers = readHeaders(entry, context)
+  if (address?.is === 'http-socket')
+    return { transport: readHttpSocket(entry, address, headers, context), written }
   if (address?.is !== 'url') return undefined
   const login = withUrlLogin(url, headers)
   if (login.hasBoth === true) report.error(item, TWO_LOGINS)
   return { transport: { kind: address.kind, ...login, ...readNetwork(entry, url, context) }, written }
 }
+
+const warnOfOthers = (entry: ServerEntry, item: TreeItem, { report }: ReadContext): void => {
+  for (const other of ['url', 'serverUrl', 'httpUrl']) {
+    const same = entry.members.get(other)
+    if (same === undefined || same === item) continue
+    report.nameWarning(same, { message: 'ignored, because another address is given', fix: 'Keep one.' })
+  }
+}
+
+const readLineSocket = (entry: ServerEntry, path: string, context: ReadContext): SocketTransport => {
+  const why = 'sockets take headers only with a path after "#" in the address, for HTTP'
+  warnIgnored(entry, ['headers', 'forwardHeaders'], why, context)
+  warnIgnored(entry, ['proxy', 'tls'], SOCKET_IS_LOCAL, context)
+  return { kind: 'socket', path }
+}
+
+const readHttpSocket = (
+  entry: ServerEntry,
+  { kind, url, socketPath }: HttpSocketAddress,
+  headers: UrlTransport['headers'],
+  context: ReadContext,
+): UrlTransport => {
+  warnIgnored(entry, ['proxy', 'tls'], SOCKET_IS_LOCAL, context)
+  return { kind, url, socketPath, headers, ...readForwardHeaders(entry, url, context) }
+}
+
+const SOCKET_IS_LOCAL = 'a socket is on this machine'
 
 const TWO_LOGINS: ProblemText = {
   message: 'this address has a user and password, and "headers" has an Authorization header',
@@ -225,8 +246,20 @@ const warnIgnored = (
 /** The transport for an address, or the problem with it, which does not repeat the address. */
 export type TransportAddress =
   | { readonly is: 'url'; readonly kind: UrlTransport['kind'] }
+  /** One message per line. */
   | { readonly is: 'socket'; readonly path: string }
+  | HttpSocketAddress
   | { readonly is: 'wrong'; readonly words: ProblemText }
+
+type SocketKind = 'http' | 'sse' | 'auto'
+
+interface HttpSocketAddress {
+  readonly is: 'http-socket'
+  readonly kind: SocketKind
+  /** On `localhost`. */
+  readonly url: string
+  readonly socketPath: string
+}
 
 const SCHEMES = {
   auto: ['http:', 'https:'],
@@ -245,6 +278,11 @@ const NO_SOCKET: ProblemText = {
   fix: 'Write "unix:///" and its absolute path, or "pipe:///" and the name of a pipe.',
 }
 
+const NO_TARGET: ProblemText = {
+  message: 'a socket carries HTTP only if its address names a path after "#"',
+  fix: 'Append "#/mcp", or remove "type" for a server that reads one message per line.',
+}
+
 const UNKNOWN_SCHEME: ProblemText = {
   message: 'the scheme of this address is not supported',
   fix: 'Write an address that begins with "http://", "https://", "ws://", "wss://", "unix:/" or "pipe:///".',
@@ -257,10 +295,7 @@ export const readTransportAddress = (
   url: string,
   type: UrlTransport['kind'] | undefined,
 ): TransportAddress => {
-  if (type === undefined && isSocketUrl(url)) {
-    const path = socketPathOf(url)
-    return path === undefined ? { is: 'wrong', words: NO_SOCKET } : { is: 'socket', path }
-  }
+  if (type !== 'ws' && isSocketUrl(url)) return readSocketAddress(url, type)
   if (!URL.canParse(url)) return { is: 'wrong', words: NO_ADDRESS }
   const { protocol } = new URL(url)
   const speaks = (kind: UrlTransport['kind']): boolean =>
@@ -278,4 +313,12 @@ export const readTransportAddress = (
       fix: 'Change the address or "type".',
     },
   }
+}
+
+const readSocketAddress = (url: string, type: SocketKind | undefined): TransportAddress => {
+  const { path, httpUrl } = parseSocketUrl(url) ?? {}
+  if (path === undefined) return { is: 'wrong', words: NO_SOCKET }
+  if (httpUrl !== undefined)
+    return { is: 'http-socket', kind: type ?? 'auto', url: httpUrl, socketPath: path }
+  return type === undefined ? { is: 'socket', path } : { is: 'wrong', words: NO_TARGET }
 }

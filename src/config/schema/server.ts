@@ -245,7 +245,7 @@ export const server = z.object(
     url: text(URL_FIX)
       .optional()
       .describe(
-        'The address of a server that is already running: http, https, ws or wss; `unix:///path` for a unix domain socket, `pipe:///name` for a Windows named pipe.',
+        'The address of a server that is already running: http, https, ws or wss; `unix:///path` for a unix domain socket, `pipe:///name` for a Windows named pipe; append `#/mcp` for HTTP over them.',
       )
       .meta({ as: 'transport', reload: 'replaced' }),
     serverUrl: text(URL_FIX).optional().describe('The same as `url`.'),
@@ -258,7 +258,7 @@ export const server = z.object(
       )
       .optional()
       .describe(
-        'HTTP headers to send with every request, or with the WebSocket handshake. Sockets have none.',
+        'HTTP headers to send with every request, or with the WebSocket handshake. Sockets need a path after `#` for them.',
       )
       .meta({ as: 'transport', reload: 'replaced' }),
     type: z

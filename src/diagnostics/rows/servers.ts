@@ -66,6 +66,14 @@ export const SERVER_CAUSES = {
   },
   'D035.hangs': { label: 'hangs', command: "mcp-proxy logs {'server'}" },
   'D035.lost': { label: 'exited', command: "mcp-proxy logs {'server'}" },
+  'D035.http': {
+    label: 'HTTP',
+    fix: 'append "#/mcp" to its "url", or "#" and the path of its endpoint',
+  },
+  'D035.credentials': {
+    label: 'credentials',
+    fix: 'write an Authorization header into its "headers", or USER:PASSWORD@ before the host in its "url"',
+  },
   'D035.unknown-host': { why: 'its name is not known to DNS', fix: 'check the host in its "url"' },
   'D035.no-dns': { why: 'DNS does not answer', fix: CHECK_NETWORK },
   'D035.no-listener': {

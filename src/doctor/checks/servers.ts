@@ -70,8 +70,8 @@ const LOGINS = new Set(['needs-auth', 'needs-client', 'auth-unreachable', 'insuf
 const SLOW_MS = 8000
 
 const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
-const isRefused = ({ state, address }: Probe): boolean =>
-  LOGINS.has(state) || address?.status === 401 || address?.status === 403
+const isRefused = ({ state, address, absence }: Probe): boolean =>
+  absence !== 'D035.credentials' && (LOGINS.has(state) || address?.status === 401 || address?.status === 403)
 
 /** Returns the reason why a server did not start, with its last lines on stderr. */
 export const failureText = ({
@@ -119,8 +119,10 @@ export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
     .map(probe => remoteFinding(probe))
 
 /** Absences whose reason tells more than the status of a direct request. */
-const isStated = (code: string | undefined): code is 'D035.gateway' | 'D035.session' | 'D035.page' =>
-  code === 'D035.gateway' || code === 'D035.session' || code === 'D035.page'
+const STATED = ['D035.gateway', 'D035.session', 'D035.page', 'D035.http', 'D035.credentials'] as const
+
+const isStated = (code: string | undefined): code is (typeof STATED)[number] =>
+  (STATED as readonly (string | undefined)[]).includes(code)
 
 const remoteFinding = ({ server, why, address, absence }: Probe): Finding => {
   const subject = { subject: server }

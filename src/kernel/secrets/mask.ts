@@ -58,16 +58,18 @@ export const isPlain = (text: string): boolean =>
 export function maskAddress(url: string): string {
   const parts = /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is.exec(url)
   if (parts === null) return MASK
-  const [, scheme = '', authority = '', path = '', query, fragment] = parts
+  const [, scheme = '', authority = '', path = '', query, fragment = ''] = parts
   const host = authority.includes('@')
     ? `${MASK}@${authority.slice(authority.lastIndexOf('@') + 1)}`
     : authority
-  const isFile = scheme.toLowerCase() === 'file://'
-  const segments = path.split('/').map(part => (isLikeKey(part) && !isFile ? MASK : part))
+  const isFile = /^(?:file|unix|pipe):/i.test(scheme)
+  const withoutKeys = (text: string): string =>
+    text.replace(/[^#/]+/g, part => (isLikeKey(part) ? MASK : part))
   const isShown = (part: string): boolean =>
-    part.length < 2 || /^#\/[^?&=]*$/.test(part) || part.slice(1).split('&').every(isReferencePair)
+    part.length < 2 || part.slice(1).split('&').every(isReferencePair)
   const hidden = (part = ''): string => (isShown(part) ? part : `${part[0]}${MASK}`)
-  return `${scheme}${host}${segments.join('/')}${hidden(query)}${hidden(fragment)}`
+  const end = /^#\/[^?&=]*$/.test(fragment) ? withoutKeys(fragment) : hidden(fragment)
+  return `${scheme}${host}${isFile ? path : withoutKeys(path)}${hidden(query)}${end}`
 }
 
 /** A variable reference in the configuration, not a secret itself. */

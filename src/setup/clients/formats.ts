@@ -33,6 +33,8 @@ export interface ClientFormat {
   readonly off: readonly string[]
   /** True if its `"type": "http"` falls back to HTTP+SSE. */
   readonly fallsBack?: true
+  /** True if it speaks HTTP over local sockets. */
+  readonly hasHttpSockets?: true
   /** Page or source file with these conventions. */
   readonly source: string
 }
@@ -50,6 +52,7 @@ const VSCODE = {
   variables: EDITOR,
   off: ['chat.mcp.access', 'chat.mcp.enabled', 'chat.disableAIFeatures'],
   fallsBack: true,
+  hasHttpSockets: true,
   source: 'code.visualstudio.com/docs/copilot/reference/mcp-configuration',
 } as const
 const GEMINI = {

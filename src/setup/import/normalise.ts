@@ -1,7 +1,7 @@
 import { sep } from 'node:path'
 import { isShellScript } from '../../config/read/shell-script.js'
 import { KEYS } from '../../config/schema/keys.generated.js'
-import { transportTypeOf } from '../../config/schema/transport-type.js'
+import { type TransportType, transportTypeOf } from '../../config/schema/transport-type.js'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import type { VariableForm } from '../clients/formats.js'
@@ -25,6 +25,8 @@ export interface Dialect {
   readonly variables?: readonly VariableForm[] | undefined
   /** True if its `"type": "http"` falls back to HTTP+SSE. */
   readonly fallsBack?: boolean
+  /** True if it speaks HTTP over local sockets. */
+  readonly hasHttpSockets?: boolean
   /** True if it replaces variables of `envs` and `env_keys` in headers (Goose). */
   readonly hasHeaderVariables?: boolean
   /** Values that its client asks for, by id. */
@@ -226,13 +228,20 @@ class Reader {
     const url = this.#text(scalarText(this.#source[key])?.trim() ?? '')
     const given = type === 'remote' || type === 'stdio' ? undefined : type
     const kind = given ?? (key === 'httpUrl' ? 'http' : undefined)
+    if (/^(?:unix|pipe):/i.test(url)) return this.#socket(url, kind)
     // Without a type, the proxy falls back to HTTP+SSE, too.
-    const isOpen = (kind === 'http' && this.#dialect.fallsBack === true) || /^(?:unix|pipe):/.test(url)
+    const isOpen = kind === 'http' && this.#dialect.fallsBack === true
     return {
       ...(kind === undefined || isOpen ? {} : { type: kind }),
       url,
       ...ifAny('headers', this.#headers()),
     }
+  }
+
+  #socket(url: string, kind: TransportType | undefined): ImportedEntry {
+    const speaksHttp = kind === 'http' || kind === 'sse' || this.#dialect.hasHttpSockets === true
+    const address = speaksHttp && !url.includes('#') ? `${url}#/` : url
+    return { url: address, ...ifAny('headers', this.#headers()) }
   }
 
   #headers(): Readonly<Record<string, string>> {

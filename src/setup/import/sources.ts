@@ -65,6 +65,7 @@ export const dialectOf = (format: ClientFormat | undefined, root?: unknown): Dia
   hasShellVariables: format?.variables.includes('percent') ?? false,
   hasHeaderVariables: format?.id === 'goose',
   fallsBack: format?.fallsBack ?? false,
+  hasHttpSockets: format?.hasHttpSockets ?? false,
   inputs: inputsIn(root),
 })
 

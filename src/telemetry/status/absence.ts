@@ -3,8 +3,9 @@ import type { ServerConfig, WaitingServer } from '../../config/types.js'
 import type { CauseCode } from '../../diagnostics/causes.js'
 import { type Cause, cause } from '../../diagnostics/explain.js'
 import type { Fault } from '../../kernel/faults.js'
+import { SPEAKS_HTTP } from '../../kernel/machine/socket-path.js'
 import { SESSION_LOST } from '../../model/failure.js'
-import { loginReasonOf } from '../../model/login.js'
+import { loginReasonOf, NEEDS_CREDENTIALS } from '../../model/login.js'
 
 /** The causes that keep a server unavailable. */
 export type AbsenceCode = Extract<CauseCode, `D03${0 | 1 | 3 | 5 | 6}${string}` | 'D020.server'>
@@ -20,9 +21,18 @@ export const causeOfFault = (server: ServerConfig, why: Fault): Cause<AbsenceCod
   return cause(why.data?.['reason'] === 'server_exited' ? 'D031.exited' : 'D031', facts, name)
 }
 
+type StatedCode = `D035.${'session' | 'http' | 'credentials'}`
+
+const BY_REASON: Readonly<Partial<Record<string, StatedCode>>> = {
+  [SESSION_LOST]: 'D035.session',
+  [SPEAKS_HTTP]: 'D035.http',
+  [NEEDS_CREDENTIALS]: 'D035.credentials',
+}
+
 const remoteCause = (name: string, why: Fault): Cause<AbsenceCode> => {
   const facts = { server: name, why: why.message }
-  if (why.data?.['reason'] === SESSION_LOST) return cause('D035.session', facts, name)
+  const code = BY_REASON[String(why.data?.['reason'])]
+  if (code !== undefined) return cause(code, facts, name)
   const status = why.data?.['httpStatus']
   if (why.remote === 'gateway' || why.remote === 'page') return cause(`D035.${why.remote}`, facts, name)
   if (typeof status === 'number' && why.remote === 'reason')

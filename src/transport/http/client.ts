@@ -11,7 +11,7 @@ import type {
 } from '../../wire/http.js'
 import { CookieJar } from './cookies.js'
 import { createDecoder, type Decoder } from './decoding.js'
-import { proxyFault, proxyStatusFault, transferFault, urlOrigin } from './faults.js'
+import { httpSocketFault, proxyFault, proxyStatusFault, transferFault, urlOrigin } from './faults.js'
 import { type RouteOptions, Routes } from './routes.js'
 import { errors } from './undici-parts.js'
 
@@ -45,6 +45,7 @@ export function createHttpClient(options: HttpClientOptions = {}): RemoteHttpCli
   let unkept: Routes | undefined
   const context: ClientContext = {
     maxRedirects,
+    faultOf: way.socketPath === undefined ? transferFault : httpSocketFault,
     routesOf: ({ onNewConnection }) => {
       if (onNewConnection !== true) return kept
       unkept ??= createRoutes({ pipelining: 0 })
@@ -78,6 +79,8 @@ const clientWith = (context: ClientContext, close: () => Promise<void> | void): 
 interface ClientContext {
   routesOf(request: OutboundRequest): Routes
   readonly maxRedirects: number
+  /** Converts an error of the connection for a URL. */
+  faultOf(error: unknown, url: string): Fault
   /** Undefined if cookies are ignored. */
   readonly cookies?: CookieJar
 }
@@ -203,7 +206,7 @@ class HttpOutbound implements Dispatcher.DispatchHandler, OutboundExchange {
   }
 
   #faultOf(error: unknown): Fault {
-    const fault = transferFault(error, this.#request.url)
+    const fault = this.#context.faultOf(error, this.#request.url)
     return fault.code === 'unavailable' && this.#proxy !== undefined && !(error instanceof Fault)
       ? proxyFault(error, this.#proxy)
       : fault

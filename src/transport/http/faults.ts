@@ -1,5 +1,6 @@
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { type ForwardProxy, PROXY_FAILED, proxyUrl } from '../../kernel/machine/forward-proxy.js'
+import { socketFailure, socketFault } from '../socket-faults.js'
 import { errors } from './undici-parts.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {
@@ -40,13 +41,25 @@ function causeCodeOf(error: unknown): string {
 export const urlOrigin = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
 
 /**
- * Converts a connection error to a Fault with a readable message: `unavailable` without a connection,
- * `disconnected` after one, or `timeout`.
+ * Converts an error of HTTP over a local socket to a Fault, like `transferFault`, without its path.
  */
-export function transferFault(error: unknown, url: string): Fault {
+export const httpSocketFault = (error: unknown, url: string): Fault => {
+  const failure = error instanceof Fault ? undefined : socketFailure(causeCodeOf(error))
+  if (failure !== undefined) return socketFault(failure, error)
+  if (!(error instanceof errors.HTTPParserError)) return transferFault(error, url, 'the socket')
+  const message = 'the socket sent a response that is not HTTP: if it reads one message per line'
+  return new Fault('disconnected', `${message}, remove "#" and what follows from its address`, {
+    cause: error,
+  })
+}
+
+/**
+ * Converts a connection error to a Fault with a readable message: `unavailable` without a connection,
+ * `disconnected` after one, or `timeout`. `origin` names the other end.
+ */
+export function transferFault(error: unknown, url: string, origin = urlOrigin(url)): Fault {
   if (error instanceof Fault) return error
   const code = causeCodeOf(error)
-  const origin = urlOrigin(url)
   const more = { cause: error }
   if (CERTIFICATE.test(code)) {
     const reason = `certificate refused: ${code}`

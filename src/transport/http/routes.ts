@@ -10,8 +10,10 @@ import { proxyAddress } from './proxy-address.js'
 import { openTunnel } from './tunnel.js'
 import { Agent, buildConnector, errors } from './undici-parts.js'
 
-/** The configured way to other machines. */
+/** The configured way to a server. */
 export interface RemoteNetwork {
+  /** The local socket that all requests use, whatever their host; it needs no proxy and no TLS. */
+  readonly socketPath?: string | undefined
   readonly proxy?: ProxyRules | undefined
   /** For connections to servers; a proxy gets the defaults. */
   readonly tls?: TlsSettings | undefined
@@ -51,9 +53,12 @@ export class Routes {
 
   constructor(options: RouteOptions) {
     this.#options = options
-    const { agent, connectTimeoutMs: timeout, tls = {}, lookup } = options
+    const { agent, connectTimeoutMs: timeout, tls = {}, lookup, socketPath } = options
     const connect = { timeout, ...tlsOptions(tls), ...(lookup !== undefined && { lookup }) }
-    this.#direct = new Agent({ ...agent, connect })
+    this.#direct = new Agent({
+      ...agent,
+      connect: socketPath === undefined ? connect : { timeout, socketPath },
+    })
   }
 
   /** Throws for a URL that is not HTTP, and a Fault for an invalid proxy. */
@@ -74,11 +79,12 @@ export class Routes {
 
   #find(url: string): OutboundRoute {
     const { origin, host, pathname, protocol, search } = new URL(url)
-    if (protocol !== 'http:' && protocol !== 'https:') {
+    if (protocol !== 'http:' && (protocol !== 'https:' || this.#options.socketPath !== undefined)) {
       throw new errors.InvalidArgumentError('not an HTTP URL')
     }
     const path = pathname + search
-    const proxy = proxyFor(this.#options.proxy, url)
+    const { socketPath, proxy: rules } = this.#options
+    const proxy = socketPath === undefined ? proxyFor(rules, url) : undefined
     if (proxy === undefined) return { dispatcher: this.#direct, origin, path }
     const address = proxyAddress(proxy)
     if (protocol === 'https:') return { dispatcher: this.#tunnels(proxy), origin, path }

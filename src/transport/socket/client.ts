@@ -7,6 +7,7 @@ import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel } from '../../wire/channel.js'
 import { LineChannel } from '../line-channel.js'
+import { socketFailure, socketFault } from '../socket-faults.js'
 import { checkSocketPath } from './path.js'
 
 export interface SocketClientOptions {
@@ -21,36 +22,20 @@ export interface SocketClientOptions {
   readonly clock?: Clock
 }
 
-const FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such socket (ENOENT): is the server running?',
-  ECONNREFUSED: 'nothing is listening on it (ECONNREFUSED): is the server running?',
-  EACCES: 'it is not open to this user (EACCES)',
-  EPERM: 'it is not open to this user (EPERM)',
-  ENOTSOCK: 'the file is not a socket (ENOTSOCK)',
-  ENOTDIR: 'there is no such directory (ENOTDIR)',
-  EPROTOTYPE: 'it is a different kind of socket (EPROTOTYPE)',
-  EAGAIN: 'the server does not accept connections fast enough (EAGAIN)',
-  EMFILE: 'the proxy has too many open files (EMFILE)',
-}
-
-// Remote clients may read the message, so it omits the path.
-function connectFault(error: unknown): Fault {
-  const code = systemCode(error) ?? 'unknown reason'
-  return new Fault('unavailable', `cannot connect to the socket: ${FAILURES[code] ?? code}`, { cause: error })
-}
-
 async function connected(options: SocketClientOptions, clock: Clock): Promise<Socket> {
   const { path, connectTimeoutMs: ms, signal } = options
   const socket = connect({ path })
   // An error may come after the attempt was given up, or before the channel listens.
   socket.on('error', () => undefined)
-  const timedOut = () => new Fault('unavailable', 'cannot connect to the socket: no answer in time')
+  const timedOut = () => socketFault('no answer in time')
   try {
     await within(once(socket, 'connect'), { clock, ms, signal, timedOut })
     return socket
   } catch (error) {
     socket.destroy()
-    throw error instanceof Fault ? error : connectFault(error)
+    if (error instanceof Fault) throw error
+    const code = systemCode(error) ?? 'unknown reason'
+    throw socketFault(socketFailure(code) ?? code, error)
   }
 }
 

@@ -259,6 +259,7 @@ t.test('a bridge is named after what it bridges, and after no secret', async t =
   t.equal(bridgedName(urlTransport('https://api.example.com:8443/mcp')), 'api-example-com')
   t.equal(bridgedName(urlTransport('unix:///run/user/1000/notes.sock')), 'notes')
   t.equal(bridgedName(urlTransport('pipe:///notes')), 'notes')
+  t.equal(bridgedName(urlTransport('unix:///run/notes.sock#/mcp')), 'notes')
   const here = basename(process.cwd())
   for (const word of ['index.js', './dist/index.js', '.']) {
     t.equal(bridgedName(commandTransport(['node', word])), here, word)
@@ -279,6 +280,9 @@ t.test('the transport of a URL follows from its scheme, or from --from', async t
     ['ws://h', 'http', undefined],
     ['http://h', 'ws', undefined],
     ['unix:/run/x', 'sse', undefined],
+    ['unix:/run/x#/mcp', undefined, 'auto'],
+    ['unix:///run/x#/sse', 'sse', 'sse'],
+    ['unix:///run/x#/mcp', 'ws', undefined],
     ['unix:run/x', undefined, undefined],
     ['ftp://h', undefined, undefined],
   ]

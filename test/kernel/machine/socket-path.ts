@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isNamedPipe, socketPathOf, socketUrlOf } from '../../../src/kernel/machine/socket-path.js'
+import {
+  isNamedPipe,
+  parseSocketUrl,
+  socketPathOf,
+  socketUrlOf,
+} from '../../../src/kernel/machine/socket-path.js'
 
 t.test('the address of a socket leads to its path, and anything else to nothing', async t => {
   const rows: readonly (readonly [url: string, path: string | undefined])[] = [
@@ -15,8 +20,36 @@ t.test('the address of a socket leads to its path, and anything else to nothing'
     ['pipe:///a%5cb', undefined],
     ['http://localhost', undefined],
     ['/run/mcp.sock', undefined],
+    ['pipe:///pipe/mcp', '\\\\.\\pipe\\mcp'],
+    ['pipe:///pipe/a/b', undefined],
+    ['unix:///run/mcp.sock#', undefined],
+    ['unix:///run/mcp.sock#/mcp', undefined],
   ]
   for (const [url, path] of rows) t.equal(socketPathOf(url), path, url)
+})
+
+t.test('what follows # in the address of a socket is the target of HTTP requests', async t => {
+  const rows: readonly (readonly [url: string, target: string | undefined])[] = [
+    ['unix:///run/x.sock#/mcp', '/mcp'],
+    ['unix:/run/x.sock#/mcp', '/mcp'],
+    ['UNIX:///run/x.sock#/MCP', '/MCP'],
+    ['unix:///run/x.sock#', '/'],
+    ['unix:///run/x.sock#/', '/'],
+    ['unix:///run/x.sock#mcp', '/mcp'],
+    ['unix:///run/x.sock#?k=v', '/?k=v'],
+    ['unix:///run/x.sock#/deep/er%20x?k=v', '/deep/er%20x?k=v'],
+    ['unix:///run/x.sock#/a#b', '/a%23b'],
+    ['unix:///run/x.sock#//other.example/x', '//other.example/x'],
+    ['unix:///run/x.sock#@other.example/x', '/@other.example/x'],
+    ['unix:///run/x.sock', undefined],
+  ]
+  for (const [url, target] of rows) {
+    const { path, httpUrl } = parseSocketUrl(url) ?? {}
+    t.equal(path, '/run/x.sock', url)
+    t.equal(httpUrl, target && `http://localhost${target}`, url)
+  }
+  t.equal(socketUrlOf('/a b.sock', 'http://localhost/mcp?k=v'), 'unix:///a%20b.sock#/mcp?k=v')
+  t.match(parseSocketUrl('pipe:///x#/mcp'), { path: '\\\\.\\pipe\\x', httpUrl: 'http://localhost/mcp' })
 })
 
 t.test('the address of a path is one that a person can read', async t => {

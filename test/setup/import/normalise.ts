@@ -68,7 +68,9 @@ const ROWS: readonly (readonly [
     { transport: { type: 'streamable-http', url: 'https://a.example/' } },
     { type: 'http', url: 'https://a.example/' },
   ],
-  ['a socket', { type: 'http', url: 'unix:/run/x.sock' }, { url: 'unix:/run/x.sock' }],
+  ['a socket', { url: 'unix:/run/x.sock' }, { url: 'unix:/run/x.sock' }],
+  ['HTTP over a socket', { type: 'http', url: 'unix:/run/x.sock' }, { url: 'unix:/run/x.sock#/' }],
+  ['a path at a socket', { type: 'http', url: 'unix:/run/x.sock#/mcp' }, { url: 'unix:/run/x.sock#/mcp' }],
   [
     'tokens in variables',
     { url: 'https://a.example/', bearer_token_env_var: 'TOKEN', env_http_headers: { 'X-A': 'A' } },
