@@ -95,7 +95,17 @@ const partsOf = schema => {
   }
 }
 
-const SETTING_GROUPS = ['listen', 'log', 'metrics', 'tracing', 'daemon', 'results', 'requestState']
+const SETTING_GROUPS = [
+  'listen',
+  'log',
+  'audit',
+  'lock',
+  'metrics',
+  'tracing',
+  'daemon',
+  'results',
+  'requestState',
+]
 const PROGRAM_KEYS = ['command', 'args', 'env', 'cwd']
 const REMOTE_KEYS = ['url', 'serverUrl', 'httpUrl', 'headers', 'type', 'oauth', 'credentials', 'signInTool']
 

@@ -1,11 +1,21 @@
 import { View } from '../catalog/views/view.js'
-import type { ProxyConfig, ServerConfig } from '../config/types.js'
+import type { LockConfig, ProxyConfig, ServerConfig } from '../config/types.js'
 import { LocalClient } from '../control/local-client.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
+import { changedMembers, compareServer, type SentServer } from '../kernel/definitions.js'
 import { Fault } from '../kernel/faults.js'
+import { matcherOf } from '../kernel/globs.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { ProbeLog, probedState, probedTool, type ServerProbe } from '../telemetry/status/probed.js'
+import { NOTHING_LOCKED } from '../kernel/lock-file.js'
+import { sanitizeLine } from '../kernel/secrets/mask.js'
+import {
+  ProbeLog,
+  probedState,
+  probedTexts,
+  probedTool,
+  type ServerProbe,
+} from '../telemetry/status/probed.js'
 import type { ServerStatus } from '../telemetry/status/status.js'
 import { createProxy } from './proxy.js'
 
@@ -51,7 +61,7 @@ const probeOne = async (
   const plain = plainly(server, timeoutMs)
   const only = { servers: [plain], startupWaitMs: timeoutMs, pageSize: PAGE_SIZE }
   const proxy = createProxy(
-    { ...config, ...only, audit: undefined, auth: undefined },
+    { ...config, ...only, audit: undefined, auth: undefined, lock: undefined },
     { log: received, listWaitMs: Math.max(plain.timeouts.listMs, SHORT_LIST_MS) },
   )
   const client = new LocalClient(proxy.clientHandler)
@@ -62,6 +72,8 @@ const probeOne = async (
     const first = look()
     // Reading the lists of a server that is not ready would wait again.
     const tools = first?.state === 'ready' ? await readTools(client) : []
+    const sent = proxy.sentBy(server.name, client.principal)
+    const found = sent === undefined || 'missing' in sent ? undefined : sent
     return {
       server: server.name,
       transport: server.transport.kind,
@@ -71,11 +83,23 @@ const probeOne = async (
       repairs: received.repairs,
       instructionBytes: Buffer.byteLength(instructions),
       tools: tools.map(tool => probedTool(tool, server, views)),
+      differences: found && differencesFrom(config.lock, server.name, found),
+      texts: probedTexts(found),
     }
   } finally {
     client.close()
     closing.push(proxy.close())
   }
+}
+
+/** Returns the differences of a locked server from the lock file. */
+const differencesFrom = (lock: LockConfig | undefined, server: string, sent: SentServer) => {
+  if (lock === undefined || !matcherOf(lock.servers)(server)) return undefined
+  const locked = lock.locked.get(server) ?? NOTHING_LOCKED
+  return compareServer(server, locked, sent, lock.ignore).map(found => ({
+    ...{ name: sanitizeLine(found.name), change: found.change },
+    fields: changedMembers(found).map(field => sanitizeLine(field)),
+  }))
 }
 
 /** Returns the server without renames and prefixes, to show the effect of the proxy on its own names. */

@@ -8,10 +8,12 @@ import type { SocketEndpoint, StdioEndpoint } from '../control/channels.js'
 import type { LocalSessions } from '../control/daemon/sessions.js'
 import type { ProgramNeed } from '../control/environment/environment.js'
 import type { Clock } from '../kernel/async/clock.js'
+import type { Principal } from '../kernel/caller.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
+import type { sentDefinitions } from '../mux/rules/sent-definitions.js'
 import type { Children } from '../state/processes/children.js'
 import type { AuditLog } from '../telemetry/audit/audit-log.js'
 import type { KeptLines } from '../telemetry/logs/kept-lines.js'
@@ -134,6 +136,8 @@ export interface Proxy extends PublicProxy {
    * Starts the server of a bridge before a client needs it. Resolves with undefined if it cannot be reached.
    */
   startOnly(): Promise<Spoken | undefined>
+  /** Returns the definitions that a server has sent to a principal; see `sentDefinitions`. */
+  sentBy(server: string, principal: Principal): ReturnType<typeof sentDefinitions>
   /** The child processes of servers. */
   readonly children: Children
   /** The audit log. Does nothing if not configured. */

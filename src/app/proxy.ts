@@ -2,19 +2,29 @@ import { Connect } from '../auth/pages/connect.js'
 import { Logins } from '../auth/store/logins.js'
 import { ToolExposure } from '../catalog/views/tool-exposure.js'
 import { Views } from '../catalog/views/views.js'
-import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
+import {
+  type ConfigDiff,
+  changesOf,
+  configInForce,
+  diffConfigs,
+  isNothing,
+  isSameSetting,
+} from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
 import type { ControlApiContext } from '../control/api/context.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from '../control/channels.js'
 import { LocalSessions } from '../control/daemon/sessions.js'
 import { workspaceOfRoots } from '../control/workspace.js'
 import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
+import type { Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import type { Features, RouterParts } from '../mux/compose.js'
 import { Router } from '../mux/router.js'
+import { Lock } from '../mux/rules/lock.js'
+import { sentDefinitions } from '../mux/rules/sent-definitions.js'
 import { Children } from '../state/processes/children.js'
 import { sealedSessionsOf } from '../state/sealed-sessions.js'
 import { sealerOf, stateDir } from '../state/state-key.js'
@@ -84,6 +94,7 @@ class RunningProxy implements Proxy {
   readonly #masks = new SecretMasks()
   readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
+  #lock: Lock | undefined
   readonly #known: KnownServers
   readonly #logins: Logins
   readonly #connect: Connect
@@ -110,7 +121,8 @@ class RunningProxy implements Proxy {
     this.#masks.add(config)
     this.views = new Views(viewOptionsOf(config))
     this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
-    this.#servers = serverRegistry(config, log)
+    this.#lock = this.#createLock(config)
+    this.#servers = serverRegistry(config, log, server => this.#lock?.of(server))
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
     this.#metrics = createMetrics(config, clock, log)
@@ -206,6 +218,10 @@ class RunningProxy implements Proxy {
     return startOnly(this.#router, this.status)
   }
 
+  sentBy(server: string, principal: Principal): ReturnType<Proxy['sentBy']> {
+    return sentDefinitions(this.#router.catalog, server, principal)
+  }
+
   status = (): ProxyStatus => proxyStatus(this.#statusContext())
 
   #statusContext(): StatusContext {
@@ -251,6 +267,8 @@ class RunningProxy implements Proxy {
       throw new Fault('invalid-params', 'A server that is served alone must be the only one')
     }
     const diff = diffConfigs(this.#config, next)
+    const isLockChanged = !isSameSetting('lock', this.#config, next)
+    if (isLockChanged) this.#lock = this.#createLock(next)
     this.#servers.reload(next.servers, diff.replaced)
     this.#logins.retain(this.#servers.servers)
     const names = next.servers.map(({ name }) => name)
@@ -270,7 +288,7 @@ class RunningProxy implements Proxy {
     this.#rules.reload(next.rules)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
-      const reshown = this.#servers.named(diff.reshown)
+      const reshown = this.#servers.named(isLockChanged ? names : diff.reshown)
       const { servers } = this.#servers
       void this.#router.reload({ servers, reshown, pageSize, startupWaitMs, drainMs })
     } else this.#router.compile()
@@ -303,6 +321,10 @@ class RunningProxy implements Proxy {
     this.#logins.close()
     await this.audit.close()
     this.#masks.close()
+  }
+
+  #createLock({ lock }: ProxyConfig): Lock | undefined {
+    return lock && new Lock(lock, { log: this.#log, audit: facts => this.audit.write('lock', facts) })
   }
 
   #features(parts: RouterParts): Features {

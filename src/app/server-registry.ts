@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { accessOf } from '../auth/resource-server/access-rules.js'
-import type { Exposure } from '../catalog/exposure.js'
+import type { Exposure, ListLock } from '../catalog/exposure.js'
 import { aliasOf } from '../catalog/names/names.js'
 import type { ProxyConfig, ServerAccess, ServerConfig, Timeouts } from '../config/types.js'
 import { namesWorkspace } from '../control/workspace.js'
@@ -15,20 +15,28 @@ import type { ServerOptions } from '../peers/dial.js'
 /** Returns the access check of a server. Undefined if every caller has access. */
 export type AccessOf = (config: ServerAccess) => Access | undefined
 
+/** Returns the comparison of a server with the lock file. Undefined if it is not locked. */
+export type LockOf = (server: string) => ListLock | undefined
+
 /** Creates the registry of a configuration. Throws a Fault like `checkServable`. */
-export const serverRegistry = ({ servers, auth }: ProxyConfig, log: Logger): ServerRegistry =>
-  new ServerRegistry(servers, auth && (access => accessOf(access, log)))
+export const serverRegistry = (
+  { servers, auth }: ProxyConfig,
+  log: Logger,
+  lockOf?: LockOf,
+): ServerRegistry => new ServerRegistry(servers, auth && (access => accessOf(access, log)), lockOf)
 
 /** The configured servers and their options objects, which identify them while they are served. */
 export class ServerRegistry {
   #byName: ReadonlyMap<string, ServerOptions> = new Map()
   readonly #accessOf: AccessOf | undefined
+  readonly #lockOf: LockOf | undefined
   /** Includes removed servers with calls in flight. */
   readonly #configs = new WeakMap<ServerOptions, ServerConfig>()
 
   /** `accessOf` is undefined without `auth`. Throws a Fault like `checkServable`. */
-  constructor(servers: readonly ServerConfig[], accessOf?: AccessOf) {
+  constructor(servers: readonly ServerConfig[], accessOf?: AccessOf, lockOf?: LockOf) {
     this.#accessOf = accessOf
+    this.#lockOf = lockOf
     this.reload(servers, [])
   }
 
@@ -48,6 +56,7 @@ export class ServerRegistry {
       description: config?.description,
       tools: config?.tools ?? { allow: undefined, deny: [], rename: {}, override: {} },
       access: config === undefined ? undefined : this.#accessOf?.(config.access),
+      lock: this.#lockOf?.(options.name),
     }
   }
 

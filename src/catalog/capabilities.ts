@@ -86,7 +86,7 @@ const mayComplete = ({ completions, prompts, resources }: ServerCapabilities): b
   completions === 'undeclared' ? (prompts ?? resources) !== undefined : completions
 
 export const joinInstructions = (
-  servers: readonly (readonly [alias: string, facts: ServerFacts | undefined])[],
+  servers: readonly (readonly [alias: string, facts: Pick<ServerFacts, 'instructions'> | undefined])[],
 ): string | undefined => {
   const texts = servers.flatMap(([alias, facts]) => {
     const text = facts?.instructions?.trim()

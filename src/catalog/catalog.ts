@@ -250,12 +250,19 @@ export class Catalog {
   instructions(viewer: Viewer): string | undefined {
     if (this.#options.isAlone) return this.own(viewer)?.instructions
     const [only] = this.viewFor(viewer.client)?.server === undefined ? [] : this.visibleTo(viewer).keys()
-    if (only !== undefined) return this.facts(only, viewer.client)?.instructions
+    if (only !== undefined) return this.#instructionsOf(only, viewer.client)
     return joinInstructions(
       [...this.visibleTo(viewer).keys()].map(
-        server => [server.options.alias, this.facts(server, viewer.client)] as const,
+        server =>
+          [server.options.alias, { instructions: this.#instructionsOf(server, viewer.client) }] as const,
       ),
     )
+  }
+
+  #instructionsOf(server: Server, client: Client): string | undefined {
+    const text = this.facts(server, client)?.instructions
+    const { lock } = this.viewOf(server.options).exposure
+    return lock === undefined ? text : lock.instructions(text)
   }
 
   /**
@@ -264,6 +271,11 @@ export class Catalog {
   isOnlyFromDisk(server: Server, client: Client): boolean {
     const isMet = server.connectionOf(client)?.facts !== undefined
     return !isMet && this.#clientViews.cached(server, client)?.isFromDisk === true
+  }
+
+  /** Returns whether a shown list comes from an earlier process or another replica. */
+  isUnread(server: Server, client: Client, list: ListName): boolean {
+    return this.#clientViews.isUnread(server, client, list)
   }
 
   /**
@@ -298,6 +310,8 @@ export class Catalog {
       listed,
       /** Time of the last reading of a list, on the clock; undefined if it is only cached. */
       readMs: (list: ListName): number | undefined => readings(list)[0]?.readMs,
+      /** Returns whether a list was read to its end. */
+      isWhole: (list: ListName): boolean => readings(list)[0]?.isWhole === true,
       facts: connections[0]?.facts ?? cached?.facts,
       items: {
         tools: count('tools'),
@@ -342,6 +356,7 @@ export class Catalog {
     if (view === undefined) return
     this.#cameBack(view.server)
     this.#cache.reached(view, connection)
+    if (connection.facts !== undefined) view.exposure.lock?.met(connection.facts.instructions)
     this.#clientViews.reset()
     const declared = [...connection.clients].map(client => connection.shares.declaredBy(client))
     const cached = [NOTHING_DECLARED, ...declared].map(set => this.#cache.on(view, connection, set))

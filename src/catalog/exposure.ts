@@ -12,6 +12,7 @@ import {
   withMember,
 } from '../kernel/json/text.js'
 import type { Access } from '../model/access.js'
+import type { ListName } from '../model/listing.js'
 
 /** Replaces parts of a tool's definition. */
 interface ToolOverride {
@@ -31,6 +32,49 @@ export interface ToolVisibility {
   readonly override: Readonly<Record<string, ToolOverride>>
 }
 
+/** The state of an item that differs from the lock file, and is not only reported. */
+export interface ItemLock {
+  readonly reason: 'tool-changed' | 'not-locked'
+  /** The names of the members that differ. */
+  readonly fields: readonly string[]
+  /** True if lists leave it out and calls are refused; false if each call needs an approval. */
+  readonly isHidden: boolean
+  /** The locked definition to show; undefined to show the server's. */
+  readonly shown?: JsonText | undefined
+}
+
+/** A difference from the lock file as it is kept, with texts cut and masked. */
+export interface KeptDifference {
+  readonly kind: 'tool' | 'prompt' | 'template' | 'instructions'
+  /** The server's own name; empty for its instructions. */
+  readonly name: string
+  readonly change: 'added' | 'removed' | 'changed'
+  /** The names of the members that differ. */
+  readonly fields: readonly string[]
+}
+
+/** A list compared with the lock file. */
+export interface ReadLock {
+  /** In the order of the list; undefined for items that are shown as they are. */
+  readonly states: readonly (ItemLock | undefined)[]
+  readonly differences: readonly KeptDifference[]
+  /** Reports the differences; removed items only if the list is whole. */
+  wasRead(isWhole: boolean): void
+}
+
+/** PORT. Compares the lists and instructions of a server with the lock file. */
+export interface ListLock {
+  /** The number of differences in the last readings, and as many of them as are kept. */
+  readonly count: number
+  readonly differences: readonly KeptDifference[]
+  /** Undefined for a list that is not locked. */
+  read(list: ListName, raw: readonly JsonText[]): ReadLock | undefined
+  /** Returns the instructions to show instead of these. */
+  instructions(text: string | undefined): string | undefined
+  /** Reports instructions that differ. */
+  met(instructions: string | undefined): void
+}
+
 export interface Exposure {
   /** False exposes tools and prompts under their own names. */
   readonly prefix: boolean
@@ -42,6 +86,8 @@ export interface Exposure {
   readonly description?: string | undefined
   /** Undefined if every caller may use the server. */
   readonly access?: Access | undefined
+  /** Undefined if the server is not locked. */
+  readonly lock?: ListLock | undefined
 }
 
 export const UNCHANGED: Exposure = {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { cut, trust } from '../kernel/json/cursor.js'
 import { arrayText, type JsonText } from '../kernel/json/text.js'
 import type { Server } from '../peers/server.js'
+import type { ItemLock, ReadLock } from './exposure.js'
 
 export interface Item {
   readonly server: Server
@@ -14,6 +15,8 @@ export interface Item {
   readonly hasInterface?: boolean
   /** True for the proxy's own tools, which the server does not know. */
   readonly isOurs?: boolean
+  /** Undefined if the item equals its locked definition, or no lock file covers it. */
+  readonly lock?: ItemLock | undefined
 }
 
 /** An item before its text is placed in shared memory; the text is latin1, one character per byte. */
@@ -23,11 +26,12 @@ export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string
 export const packItems = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema, hasInterface }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, hasInterface, lock }) => {
     const start = end + 1
     end = start + latin1.length
     const item = { server, own, exposed, text: cut(all, start, end), hasOutputSchema }
-    return hasInterface === true ? { ...item, hasInterface } : item
+    if (hasInterface !== true && lock === undefined) return item
+    return { ...item, ...(hasInterface === true && { hasInterface }), ...(lock && { lock }) }
   })
 }
 
@@ -43,6 +47,8 @@ export interface Listed {
   readonly leftOut: Readonly<Record<'filter' | 'broken' | 'twice', number>>
   readonly digest: string
   readonly bytes: number
+  /** The comparison with the lock file; undefined without one. */
+  readonly locked?: ReadLock | undefined
 }
 
 /** One server's part of a merged list; `index` is the server's position. */
@@ -78,7 +84,7 @@ export const isSameList = (before: readonly JsonText[], after: readonly JsonText
  * need it.
  */
 export const listedOf = (
-  { key, raw, isFiltered }: Pick<Listed, 'key' | 'raw'> & { readonly isFiltered: boolean },
+  { key, raw, locked, isFiltered }: Pick<Listed, 'key' | 'raw' | 'locked'> & { readonly isFiltered: boolean },
   show: () => Pick<Listed, 'items' | 'leftOut'>,
 ): Listed => {
   let shown: ReturnType<typeof show> | undefined
@@ -90,6 +96,7 @@ export const listedOf = (
   return {
     key,
     raw,
+    locked,
     get most() {
       return isFiltered ? made().items.length : raw.length
     },

@@ -4,6 +4,7 @@ import { completion } from './completion.js'
 import { daemon } from './daemon/daemon.js'
 import { check } from './doctor/check.js'
 import { doctor } from './doctor/doctor.js'
+import { lock } from './doctor/lock.js'
 import { rules } from './rules/rules.js'
 import { bridge } from './serve/bridge.js'
 import { connect } from './serve/connect.js'
@@ -18,6 +19,7 @@ import { install } from './setup/install.js'
 import { remove } from './setup/remove.js'
 import { uninstall } from './setup/uninstall.js'
 import type { Verb, VerbGroup } from './shared/verb.js'
+import { audit } from './status/audit.js'
 import { logs } from './status/logs.js'
 import { status } from './status/status.js'
 import { ui } from './status/ui.js'
@@ -32,7 +34,7 @@ export type Command = Verb | VerbGroup
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable, tools]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
-  ['Look', [status, why, logs, ui, list, call, doctor, check, rules, cluster, completion]],
+  ['Look', [status, why, logs, ui, list, call, doctor, check, rules, lock, audit, cluster, completion]],
 ]
 
 export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands)

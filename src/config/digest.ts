@@ -19,7 +19,8 @@ export const anywhere = (server: ServerConfig): ServerConfig => {
  */
 export const configDigest = (config: ProxyConfig): string => {
   const { auth, views, clients, expose, resultsMax, pageSize, limits } = config
+  const lock = config.lock && { ...config.lock, file: undefined, locked: undefined }
   const servers = config.servers.map(server => ({ ...anywhere(server), written: undefined }))
-  const same = { servers, auth, views, clients, expose, resultsMax, pageSize, limits }
+  const same = { servers, auth, views, clients, expose, resultsMax, pageSize, limits, lock }
   return createHash('sha256').update(JSON.stringify(same)).digest('base64url')
 }

@@ -7,6 +7,7 @@ import { ONE_PRINCIPAL, readCluster } from './read/cluster.js'
 import type { ReadContext } from './read/entry.js'
 import { readEnvFile } from './read/env-file.js'
 import { type Contents, serverMembersIn } from './read/find-servers.js'
+import { readLock } from './read/lock.js'
 import { checkUsers } from './read/oauth.js'
 import { programFolder } from './read/program-folder.js'
 import { readRules } from './read/rules.js'
@@ -28,17 +29,18 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. An error in `auth`, `cluster` or `rules`
+ * falls back to its default, and both are reported in `problems`. An error in `auth`, `cluster`, `rules` or `lock`
  * makes the file unusable, because it could grant access or separate a replica from its cluster.
  *
  * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still come, so
- * a server that lacks some is waiting instead of invalid.
+ * a server that lacks some is waiting instead of invalid. `more.ignoresLockFile` reads no lock file.
  */
 export function parseConfig(
   text: string,
   file: string,
   env: Environment,
   later?: readonly VariableSource[],
+  more: Pick<ReadContext, 'ignoresLockFile'> = {},
 ): Loaded {
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text
   const report = createReport(file, createLocator(body))
@@ -59,7 +61,7 @@ export function parseConfig(
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
   const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }
   const sources = [own, fromFile, ...(later ?? [])]
-  const context: ReadContext = { ...outer, env: merged(sources) }
+  const context: ReadContext = { ...outer, ...more, env: merged(sources) }
   const { timeouts, ...settings } = readSettings(contents.settings, context)
   const { disabled, ...servers } = readServers(
     contents,
@@ -69,7 +71,8 @@ export function parseConfig(
   const access = readAuth(contents.settings, context)
   const cluster = readCluster(contents.settings, context)
   const rules = readRules(contents.settings, context)
-  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid')
+  const lock = readLock(contents.settings, context)
+  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
     return { config: undefined, problems: report.problems, disabled }
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
@@ -81,6 +84,7 @@ export function parseConfig(
       ...{ ...servers, ...settings, cluster, variables },
       auth: access && served(access, settings.listen),
       ...(rules.length > 0 && { rules }),
+      ...(lock && { lock }),
     },
     problems,
     disabled,

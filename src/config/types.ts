@@ -1,5 +1,6 @@
 import type { ProblemId } from '../diagnostics/causes.js'
 import type { Limits } from '../kernel/limits.js'
+import type { LockedServers } from '../kernel/lock-file.js'
 import type { ProxyRules } from '../kernel/machine/forward-proxy.js'
 import type { TlsSettings } from '../kernel/machine/tls-settings.js'
 import type { Rule } from '../kernel/rule.js'
@@ -310,10 +311,37 @@ export interface ServerAccess {
 
 /** The audit log. */
 export interface AuditConfig {
-  /** The absolute path of a file, or stderr. */
-  readonly to: 'stderr' | { readonly file: string }
+  /** The absolute path of a file, or stderr; undefined if only a collector receives the lines. */
+  readonly to: 'stderr' | { readonly file: string } | undefined
   /** Includes the arguments of tools and prompts. */
   readonly withArguments: boolean
+  /** Refuses calls while lines cannot be written. */
+  readonly isStrict?: boolean
+  readonly otlp?: CollectorConfig | undefined
+}
+
+/** The lock file of server definitions. */
+export interface LockConfig {
+  /** The absolute path of the file. */
+  readonly file: string
+  readonly onChange: 'warn' | 'hide' | 'ask'
+  readonly onNew: 'warn' | 'hide'
+  /** Globs of the locked servers. */
+  readonly servers: readonly string[]
+  /** The keys on the path to each ignored part of the file; `*` represents any key. */
+  readonly ignore: readonly (readonly string[])[]
+  /** Changes with the content of the file. */
+  readonly digest: string
+  readonly locked: LockedServers
+}
+
+/** An OTLP collector. */
+export interface CollectorConfig {
+  /** The base address, without the path of a signal. */
+  readonly endpoint: string
+  /** Secret. Headers for the collector. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly protocol: TracingSettings['protocol']
 }
 
 /** The daemon that clients share. */
@@ -330,12 +358,7 @@ export interface MetricsConfig extends MetricsSettings {
 type MetricsSettings = PlainSettings['metrics']
 
 /** Traces. */
-export interface TracingConfig extends TracingSettings {
-  /** The base address of an OTLP collector. */
-  readonly endpoint: string
-  /** Secret. Headers for the collector. */
-  readonly headers: Readonly<Record<string, string>>
-}
+export interface TracingConfig extends TracingSettings, CollectorConfig {}
 
 type TracingSettings = PlainSettings['tracing']
 
@@ -389,6 +412,8 @@ export interface ProxyConfig extends ProxySettings {
   /** Undefined for a single process. */
   readonly cluster: ClusterConfig | undefined
   readonly audit: AuditConfig | undefined
+  /** Absent without a lock file. */
+  readonly lock?: LockConfig | undefined
   /** Undefined if metrics are off. */
   readonly metrics: MetricsConfig | undefined
   /** `env` uses the environment variables of OpenTelemetry. */

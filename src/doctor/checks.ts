@@ -6,6 +6,7 @@ import * as own from './checks/installation.js'
 import { lookAtCallRules } from './checks/rules.js'
 import { lookAtSecretFiles } from './checks/secret-files.js'
 import * as servers from './checks/servers.js'
+import * as texts from './checks/texts.js'
 import * as tools from './checks/tools.js'
 import type { Facts } from './facts.js'
 import type { Finding } from './finding.js'
@@ -92,6 +93,9 @@ export const CHECKS: readonly Check[] = [
   check('D064', ['probes'], tools.lookAtTokens),
   check('D065', ['probes'], tools.lookAtHints),
   check('D066', ['probes'], tools.lookAtChanges),
+  check('D067', ['probes'], texts.lookAtHiddenText),
+  check('D068', ['probes'], texts.lookAtLookalikes),
+  check('D069', ['probes'], texts.lookAtMentions),
   check('D070', ['port'], daemon.lookAtPort),
   check('D071', ['config'], config.lookAtReach),
   check('D071', ['service', 'config'], config.lookAtServiceReach),

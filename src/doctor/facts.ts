@@ -1,5 +1,6 @@
 import type { Loaded } from '../config/types.js'
 import type { Cause } from '../diagnostics/explain.js'
+import type { ModelText } from '../kernel/model-texts.js'
 import type { ImportedEntry } from '../setup/import/normalise.js'
 import type { CheckCode } from './finding.js'
 
@@ -240,8 +241,21 @@ export interface Probe {
   }[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
+  /** The differences from the lock file; absent without one. */
+  readonly differences?: readonly ProbedDifference[] | undefined
+  /** Its texts for models; absent in older daemons. */
+  readonly texts?: readonly ModelText[] | undefined
   /** For an unreachable remote server: the result of a direct request. */
   readonly address: AddressFacts | undefined
+}
+
+/** A difference from the lock file. */
+interface ProbedDifference {
+  /** The server's own name; empty for its instructions. */
+  readonly name: string
+  readonly change: string
+  /** The members that differ. */
+  readonly fields: readonly string[]
 }
 
 export interface AddressFacts {
@@ -260,12 +274,8 @@ export interface ProbedTool {
   readonly bytes: number
   readonly schema: unknown
   readonly hasHints: boolean
-  /** Digests of description and schema. */
-  readonly digests: { readonly description: string; readonly schema: string }
   /** The configured views that contain it. */
   readonly views: readonly string[]
-  /** The digests when first seen; undefined for a new tool. */
-  readonly seen: { readonly description: string; readonly schema: string } | undefined
 }
 
 /** The input of all checks; undefined parts are unknown. */

@@ -12,7 +12,6 @@ export type AutoFix =
   | { readonly is: 'install'; readonly client: string }
   | { readonly is: 'refresh' }
   | { readonly is: 'service' }
-  | { readonly is: 'accept-tools' }
 
 /** A code of a check: a number, or one of its cases. */
 export type CheckCode = Extract<CauseCode, ProblemId | `${ProblemId}.${string}`>

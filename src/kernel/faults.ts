@@ -15,7 +15,7 @@ export type FaultCode =
   | 'unauthorized'
   /** The credential lacks a scope; `data.scope` lists the required ones, separated by spaces. */
   | 'forbidden'
-  /** A rule, the lock file or a person refuses the call; `data.reason` says why. */
+  /** A rule, the lock file, the audit log or a person refuses the call; `data.reason` names the reason. */
   | 'refused'
   | 'cancelled'
   | 'too-large'

@@ -30,9 +30,9 @@ export const RPC_CODES = {
   overloaded: -32603,
   unauthorized: -32603,
   forbidden: -32603,
-  refused: -32603,
   cancelled: -32603,
   'too-large': -32603,
+  refused: -32603,
   'session-lost': -32603,
   'maybe-replaced': -32603,
 } as const satisfies Record<FaultCode, number>

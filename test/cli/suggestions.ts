@@ -50,7 +50,6 @@ const ROWS: Readonly<Record<string, Row>> = {
   'doctor --server {server} finds the problem': { as: 'doctor --server shop' },
   'doctor --fix': {},
   'doctor --fix --only D013': {},
-  'doctor --fix --only D066': {},
   'add NAME -- COMMAND': { as: 'add fresh -- NODE TINY', shows: /echo/ },
   'remove {server}': { as: 'remove spare' },
   'enable {server}': { as: 'enable spare', after: ['disable spare'] },

@@ -1114,6 +1114,17 @@ t.test('where audit lines go is a table', async t => {
   t.same(audit('"/var/log/a"'), { to: { file: resolve('/var/log/a') }, withArguments: false })
   t.same(audit('"~/a"'), { to: { file: resolve('/home/ann/a') }, withArguments: false })
   t.equal(audit('true'), undefined)
+  t.same(audit('{ "to": "/var/log/a", "arguments": true, "strict": true }'), {
+    ...{ to: { file: resolve('/var/log/a') }, withArguments: true, isStrict: true },
+  })
+  const endpoint = 'https://otel.test:4318'
+  t.same(audit(`{ "otlp": { "endpoint": "${endpoint}", "headers": { "X-Key": "k" } } }`), {
+    ...{ to: undefined, withArguments: false },
+    otlp: { endpoint, headers: { 'x-key': 'k' }, protocol: 'http/protobuf' },
+  })
+  t.equal(audit('{ "otlp": { "endpoint": "nowhere" } }'), undefined)
+  t.equal(audit('{ "to": "" }'), undefined)
+  t.equal(audit('{ "strict": true }'), undefined)
   t.equal(audit('"${NOPE}"'), undefined)
 })
 

@@ -341,6 +341,14 @@ export class ClientViews {
     return cached?.isFromDisk === true && cached.lists[list] !== undefined
   }
 
+  /** Returns whether a shown list was not yet read from the server by this process. */
+  isUnread(server: Server, client: Client, list: ListName): boolean {
+    return (
+      this.#state(server, client, list)?.known === undefined &&
+      this.cached(server, client)?.unread.has(list) === true
+    )
+  }
+
   #state(server: Server, client: Client, list: ListName): ListState | undefined {
     const connection = server.connectionOf(client)
     return connection && this.#context.lists.of(connection, list, client)

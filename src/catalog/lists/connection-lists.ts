@@ -141,7 +141,10 @@ export class ConnectionLists {
     for (const connection of view.server.connections) {
       for (const state of this.#known(connection)) {
         const { known } = state
-        if (known) this.#keep(state, { ...known, listed: view.show(state.list, known.listed.raw) })
+        if (known === undefined) continue
+        const listed = view.show(state.list, known.listed.raw)
+        listed.locked?.wasRead(known.isWhole)
+        this.#keep(state, { ...known, listed })
       }
     }
   }
@@ -302,6 +305,7 @@ export class ConnectionLists {
     this.#checkRoom(connection, listed)
     state.failingSinceMs = undefined
     state.unreadWhy = undefined
+    listed.locked?.wasRead(isWhole)
     this.#put(state, { ...found, listed, readMs: clock.nowMs() })
     if (!isBroken && isTypical(connection, before)) onRead(view, state, listed)
   }

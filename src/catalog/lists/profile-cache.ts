@@ -35,6 +35,8 @@ export interface CachedProfile {
   readonly lists: Partial<Record<ListName, Listed>>
   /** Lists that the server answered with an error; it is not started for them. */
   readonly refused: Set<ListName>
+  /** Lists that this process has not read from the server. */
+  readonly unread: Set<ListName>
   /** True if the data comes from an earlier process and the server was not reached since. */
   isFromDisk: boolean
   /** True if the data is shown only until the server can be asked. */
@@ -108,6 +110,7 @@ export class ProfileCache {
     this.#learn(view, state, profile => {
       profile.lists[list] = listed
       profile.refused.delete(list)
+      profile.unread.delete(list)
     })
   }
 
@@ -141,7 +144,8 @@ export class ProfileCache {
       const lists = mapLists(profile, (list, { raw }) => view.show(list, raw))
       if (isSame) profiles.set(key, { ...profile, lists })
       // The server's own data from its last run takes precedence.
-      else if (!profiles.has(key)) profiles.set(key, { ...cachedProfile(undefined, lists), isDue: true })
+      else if (!profiles.has(key))
+        profiles.set(key, { ...cachedProfile(undefined, lists), unread: new Set(LIST_NAMES), isDue: true })
     }
   }
 
@@ -187,6 +191,7 @@ const cachedProfile = (facts: ServerFacts | undefined, lists: CachedProfile['lis
   facts,
   lists,
   refused: new Set(),
+  unread: new Set(),
   isFromDisk: false,
   isDue: false,
 })
@@ -210,7 +215,7 @@ const fromSnapshot = ({ facts, lists }: ServerSnapshot, view: ServerView): Cache
     const raw = offers(facts, list) ? lists[list] : []
     return raw && view.show(list, raw)
   })
-  return { ...cachedProfile(facts, shown), isFromDisk: true }
+  return { ...cachedProfile(facts, shown), unread: new Set(LIST_NAMES), isFromDisk: true }
 }
 
 /** Returns the snapshot of each profile to write to disk, without refused lists. */

@@ -15,7 +15,7 @@ import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { createToolFilter, describedBy, type Exposure, type ToolFilter } from '../exposure.js'
+import { createToolFilter, describedBy, type Exposure, type ReadLock, type ToolFilter } from '../exposure.js'
 import { digestOf, type Item, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
@@ -98,19 +98,27 @@ export class ServerView {
   show(list: ListName, raw: readonly JsonText[]): Listed {
     const key = `${list} ${digestOf([arrayText(raw)])}`
     const isFiltered = list === 'tools' && !this.tools.isOpen
-    return this.#shown.get(key, () => listedOf({ key, raw, isFiltered }, () => this.#items(list, raw)))
+    return this.#shown.get(key, () => {
+      const locked = this.exposure.lock?.read(list, raw)
+      return listedOf({ key, raw, locked, isFiltered }, () => this.#items(list, raw, locked))
+    })
   }
 
-  #items(list: ListName, raw: readonly JsonText[]): Pick<Listed, 'items' | 'leftOut'> {
+  #items(
+    list: ListName,
+    raw: readonly JsonText[],
+    locked: ReadLock | undefined,
+  ): Pick<Listed, 'items' | 'leftOut'> {
     const items = new Map<string, Unplaced>()
     const leftOut = { filter: 0, broken: 0, twice: 0 }
-    for (const text of raw) {
-      const item = this.#showOne(list, text)
+    for (const [at, text] of raw.entries()) {
+      const lock = locked?.states[at]
+      const item = this.#showOne(list, lock?.shown ?? text)
       if (typeof item === 'string') leftOut[item] += 1
       else if (items.has(item.own)) {
         leftOut.twice += 1
         this.#note(list, item.own, 'its name is repeated; the first one is shown')
-      } else items.set(item.own, item)
+      } else items.set(item.own, lock === undefined ? item : { ...item, lock })
     }
     return { items: packItems([...items.values()]), leftOut }
   }

@@ -30,14 +30,26 @@ const [PREFIX, SHARING] = [2, 3] as const
 
 export const check = defineVerb({
   usage: 'check',
-  describe: 'Find problems in a configuration and print the fix for each; starts nothing',
-  flags: { config: configOption, json: jsonOption },
+  describe: 'Find problems in a configuration and print the fix for each; starts nothing without --locked',
+  flags: {
+    config: configOption,
+    locked: {
+      type: 'boolean',
+      describe: 'Start the servers and compare them with the lock file instead; code 1 if they differ',
+    },
+    json: jsonOption,
+  },
   examples: [
     ['mcp-proxy check --config mcp.json', 'Problems in the file, and the servers it configures'],
     ['mcp-proxy check', 'The default configuration'],
     ['mcp-proxy check && mcp-proxy daemon restart', 'Restart only with a valid configuration'],
+    ['mcp-proxy check --locked', 'Tools, prompts and instructions that differ from the lock file'],
   ],
   async run(args) {
+    if (args.locked === true) {
+      const { checkLocked } = await import('./check-locked.js')
+      return await checkLocked(args.config, args.json === true)
+    }
     const file = configFile(args.config)
     const loaded = await withStartProblems(file, await loadFile(file))
     if (loaded.config !== undefined) addSecrets(secretsOf(loaded.config))

@@ -79,11 +79,6 @@ const planOf = async (autoFix: AutoFix, options: FixOptions): Promise<Plan> => {
       const refresh = autoFix.is === 'refresh'
       return planFiles(await plannedInstalls({ config: options.config, clients, refresh }))
     }
-    case 'accept-tools': {
-      const { acceptTools } = await import('./probes.js')
-      const probes = (await options.gather('probes')) ?? []
-      return plan('takes all tools as they are now', () => acceptTools(options.file, probes))
-    }
   }
 }
 

@@ -39,7 +39,7 @@ export const readAuth = (
 }
 
 /** Keys that restrict access: the file must not be used without them. */
-const GUARDS: readonly string[] = ['auth', 'rules']
+const GUARDS: readonly string[] = ['auth', 'rules', 'lock']
 
 const refuseLookalike = (key: string, item: TreeItem, { report }: ReadContext): void => {
   const meant = isRemark(key) ? undefined : suggest(key, KEYS.root)

@@ -39,6 +39,8 @@ export interface ReadContext {
   readonly lacks?: string[] | undefined
   /** Set where an entry may name the folder of a client. */
   readonly workspace?: WorkspaceUse
+  /** True to read `lock` without the file that it names, which may be missing. */
+  readonly ignoresLockFile?: boolean
   /** Variables of the entry's own program, which precede `env`. */
   readonly own?: Environment
 }

@@ -28,6 +28,7 @@ export const secretsOf = ({
   variables,
   metrics,
   tracing,
+  audit,
   cluster,
   proxy,
 }: ProxyConfig): readonly string[] => {
@@ -36,7 +37,9 @@ export const secretsOf = ({
     ...expanded.flatMap(({ value }) => [value, ...inAddress(value)]),
     ...stateKeys,
     ...(metrics?.token === undefined ? [] : [metrics.token]),
-    ...(typeof tracing === 'object' ? [...inAddress(tracing.endpoint), ...inValues(tracing.headers)] : []),
+    ...[tracing, audit?.otlp].flatMap(one =>
+      typeof one === 'object' ? [...inAddress(one.endpoint), ...inValues(one.headers)] : [],
+    ),
     ...(cluster === undefined ? [] : [...cluster.keys, ...inAddress(cluster.url)]),
     ...inAuth(auth),
     ...inProxies(proxy),

@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { parseNetwork } from '../../kernel/machine/networks.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
 import { isObject } from '../../kernel/object.js'
@@ -8,7 +8,8 @@ import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
 import { NO_FOREIGN_KEYS, warnUnknown } from '../schema/keys.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
-import type { AuditConfig, ListenConfig, ProxyConfig, Timeouts } from '../types.js'
+import type { ListenConfig, ProxyConfig, Timeouts } from '../types.js'
+import { readAudit } from './audit.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 import { readConfigKeys } from './keys.js'
 import { isOff, readMetrics } from './metrics.js'
@@ -17,14 +18,14 @@ import { readPlain } from './plain.js'
 import { readLimits } from './quantity.js'
 import { readTimeouts } from './timeouts.js'
 import { readTracing } from './tracing.js'
-import { expandedPath, expandedWhole } from './variables.js'
+import { expandedWhole } from './variables.js'
 import { readViews } from './views.js'
 
 /** Reads all settings except the servers. Reports errors and replaces invalid values by their defaults. */
 export const readSettings = (
   items: ReadonlyMap<string, TreeItem>,
   context: ReadContext,
-): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster' | 'rules'> & {
+): Omit<ProxyConfig, 'servers' | 'waiting' | 'variables' | 'auth' | 'cluster' | 'rules' | 'lock'> & {
   /** Timeouts of servers without their own. */
   readonly timeouts: Timeouts
 } => {
@@ -32,6 +33,7 @@ export const readSettings = (
   for (const key of [
     'listen',
     'log',
+    'audit',
     'metrics',
     'tracing',
     'daemon',
@@ -45,7 +47,7 @@ export const readSettings = (
   }
   const listenItem = items.get('listen')
   const long = [...items].filter(
-    ([key, item]) => !((key === 'listen' || key === 'tracing') && isShortForm(item)) && !isOff(key, item),
+    ([key, item]) => !(SHORT_FORMS.has(key) && isShortForm(item)) && !isOff(key, item),
   )
   const values = checkedSettings(new Map(long), context)
   return {
@@ -68,22 +70,11 @@ export const readSettings = (
   }
 }
 
-const readAudit = (
-  item: TreeItem | undefined,
-  { audit = 'off', auditArguments: withArguments = false }: SettingsValues,
-  context: ReadContext,
-): AuditConfig | undefined => {
-  if (item === undefined || audit === 'off') return undefined
-  if (audit === 'stderr') return { to: 'stderr', withArguments }
-  const { errors } = context.report
-  const path = expandedPath(item, context)
-  return context.report.errors > errors
-    ? undefined
-    : { to: { file: resolve(context.folder, path) }, withArguments }
-}
+/** Settings with a short form, a string, which the schema does not describe. */
+const SHORT_FORMS: ReadonlySet<string> = new Set(['listen', 'tracing', 'audit'])
 
 /** Read separately, because they must not fall back to defaults. */
-const APART = new Set(['auth', 'cluster', 'views', 'clients', 'rules'])
+const APART = new Set(['auth', 'cluster', 'views', 'clients', 'rules', 'lock'])
 
 const checkedSettings = (items: ReadonlyMap<string, TreeItem>, { report }: ReadContext): SettingsValues => {
   const known = [...items].filter(([key]) => KEYS.root.includes(key) && !APART.has(key))
@@ -114,7 +105,7 @@ const drop = (value: object, [step, ...rest]: readonly string[]): void => {
   else Reflect.deleteProperty(value, step)
 }
 
-/** Detects the short form of `listen` and `tracing`, a string. */
+/** Detects a short form (`SHORT_FORMS`). */
 const isShortForm = (item: TreeItem | undefined): boolean => item?.node.type === 'string'
 
 /** HTTP stays off, even if the socket is invalid: a port is accessible to more users. */

@@ -27,15 +27,17 @@ export const createCheckedSchemas = () => {
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // Only the long forms of "listen", "metrics" and "tracing": a union could not tell which member does not
-  // fit.
+  // Only the long forms of "listen", "audit", "metrics", "tracing" and "lock": a union could not tell which
+  // member does not fit.
   const settings: JsonSchema = {
     type: 'object',
     properties: {
       ...beside,
       listen: part(beside['listen']?.anyOf?.[0]),
+      audit: part(beside['audit']?.anyOf?.[0]),
       metrics: part(beside['metrics']?.anyOf?.[0]),
       tracing: part(beside['tracing']?.anyOf?.[0]),
+      lock: part(beside['lock']?.anyOf?.[0]),
     },
   }
   return { server, settings, auth: part(auth), cluster: part(cluster) }
@@ -56,6 +58,8 @@ export const createKeys = () => {
     clusterTls: names(of(of(cluster, 'peer'), 'tls')),
     listen: names(of(settings, 'listen')),
     log: names(of(settings, 'log')),
+    audit: names(of(settings, 'audit')),
+    auditOtlp: names(of(of(settings, 'audit'), 'otlp')),
     metrics: names(of(settings, 'metrics')),
     tracing: names(of(settings, 'tracing')),
     daemon: names(of(settings, 'daemon')),

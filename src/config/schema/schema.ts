@@ -3,10 +3,19 @@ import { BASE_PATH } from '../../kernel/base-url.js'
 import { authSchema } from './auth.js'
 import { clusterSchema } from './cluster.js'
 import { limits } from './limits.js'
+import { lockInEditors, lockSchema } from './lock.js'
 import { proxy } from './network.js'
 import { ruleList } from './rules.js'
 import { server } from './server.js'
-import { log, metrics, metricsInEditors, tracing, tracingInEditors } from './telemetry.js'
+import {
+  auditInEditors,
+  auditSchema,
+  log,
+  metrics,
+  metricsInEditors,
+  tracing,
+  tracingInEditors,
+} from './telemetry.js'
 import { timeouts } from './timeouts.js'
 import {
   anyTexts,
@@ -205,18 +214,11 @@ export const settings = z.object({
       'Runs several replicas of `serve` as one proxy; see docs/cluster.md. A mistake in it makes the file unusable.',
     )
     .meta({ reload: 'restart' }),
-  audit: text('Write "off", "stderr", or the path of a file.')
-    .optional()
-    .meta({
-      description:
-        'The destination of the audit log: `off`, `stderr`, or the path of a file that only its user can read. The log has a line for each call, session, question, refused request and reload. See docs/security.md#what-is-logged.',
-      default: 'off',
-    })
-    .meta({ reload: 'restart' }),
+  audit: auditSchema.optional(),
   auditArguments: flag()
     .optional()
     .meta({
-      description: 'Include the arguments of tools and prompts in the audit; known secrets are masked.',
+      description: 'The same as `audit.arguments`.',
       default: false,
     })
     .meta({ as: 'audit', reload: 'restart' }),
@@ -260,6 +262,7 @@ export const settings = z.object({
       'Rules over calls, in their order: who may call what, which calls a person has to approve, and how often; see docs/rules.md. A mistake in them makes the file unusable.',
     )
     .meta({ reload: 'live' }),
+  lock: lockSchema.optional(),
   limits: limits
     .optional()
     .describe('Limits on the memory and time that clients and servers may use; see docs/limits.md.')
@@ -279,6 +282,20 @@ export const root = settings.extend({
     .describe(
       'Where the proxy listens: an HTTP port, a socket, or both. The address of a socket instead of an object means that socket and no HTTP.',
     )
+    .meta({ reload: 'restart' }),
+  lock: lockInEditors
+    .optional()
+    .describe(
+      'A file with the reviewed definitions of the servers, or an object; see docs/rules.md#lock-server-definitions. A mistake in it makes the file unusable.',
+    )
+    .meta({ reload: 'live' }),
+  audit: auditInEditors
+    .optional()
+    .meta({
+      description:
+        'The audit log, with a line for each call, session, question, refused request and reload: its destination, or an object. See docs/security.md#what-is-logged.',
+      default: 'off',
+    })
     .meta({ reload: 'restart' }),
   metrics: metricsInEditors
     .optional()

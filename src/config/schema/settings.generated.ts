@@ -291,6 +291,7 @@ export const RELOAD = {
     expose: { key: 'expose', reload: 'live' },
     resultsMax: { key: 'results.max', reload: 'live' },
     rules: { key: 'rules', reload: 'live' },
+    lock: { key: 'lock', reload: 'live' },
     limits: { key: 'limits', reload: 'live' },
     stateKeys: { key: 'requestState.keys', reload: 'restart' },
   },

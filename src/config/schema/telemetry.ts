@@ -27,27 +27,35 @@ export const log = z.object(
   objectFix('{ "level": "info" }'),
 )
 
+/** The members that describe an OTLP collector. */
+const collector = (path: string) => ({
+  endpoint: text('Write the address of a collector, such as "http://127.0.0.1:4318".').describe(
+    `The address of an OTLP collector, to which \`${path}\` is added.`,
+  ),
+  headers: z
+    .record(
+      z.string(),
+      z.string({ error: 'Write the value as text.' }),
+      objectFix('{ "x-api-key": "${KEY}" }'),
+    )
+    .optional()
+    .describe('Headers for the collector, such as a key from a variable.'),
+})
+
+const protocol = z.enum(['http/protobuf', 'http/json'], {
+  error: 'Write "http/protobuf" or "http/json"; both use port 4318.',
+})
+
 const TRACING_FIX = 'Write "env", or an object such as { "endpoint": "http://127.0.0.1:4318" }.'
 
 export const tracing = z.object(
   {
-    endpoint: text('Write the address of a collector, such as "http://127.0.0.1:4318".').describe(
-      'The address of an OTLP collector, to which `/v1/traces` is added.',
-    ),
-    protocol: plain(
-      z.enum(['http/protobuf', 'http/json'], {
-        error: 'Write "http/protobuf" or "http/json"; both use port 4318.',
-      }),
-      { description: 'The encoding of spans.', default: 'http/protobuf', reload: 'restart' },
-    ),
-    headers: z
-      .record(
-        z.string(),
-        z.string({ error: 'Write the value as text.' }),
-        objectFix('{ "x-api-key": "${KEY}" }'),
-      )
-      .optional()
-      .describe('Headers for the collector, such as a key from a variable.'),
+    ...collector('/v1/traces'),
+    protocol: plain(protocol, {
+      description: 'The encoding of spans.',
+      default: 'http/protobuf',
+      reload: 'restart',
+    }),
     ratio: plain(z.number({ error: RATIO_FIX }).min(0, { error: RATIO_FIX }).max(1, { error: RATIO_FIX }), {
       description: 'The share of requests without a parent trace that are traced, from 0 to 1.',
       default: 1,
@@ -118,3 +126,43 @@ export const metrics = z.object(
 
 /** With `false`, for editors only, as with "listen". */
 export const metricsInEditors = z.union([metrics, z.literal(false).describe('Collect no metrics.')])
+
+const AUDIT_TO = 'Write "off", "stderr", or the path of a file.'
+
+export const auditSchema = z.object(
+  {
+    to: text(AUDIT_TO).optional().meta({
+      description:
+        'The destination of the lines: `off`, `stderr`, or the path of a file that only its user can read. Each line of a file is linked to the one before; `mcp-proxy audit verify` finds missing and edited lines.',
+      default: 'off',
+    }),
+    arguments: flag().optional().meta({
+      description: 'Include the arguments of tools and prompts; known secrets are masked.',
+      default: false,
+    }),
+    strict: flag().optional().meta({
+      description: 'Refuse calls while the lines cannot be written.',
+      default: false,
+    }),
+    otlp: z
+      .object(
+        {
+          ...collector('/v1/logs'),
+          protocol: protocol.optional().meta({
+            description: 'The encoding of log records.',
+            default: 'http/protobuf',
+          }),
+        },
+        objectFix('{ "endpoint": "http://127.0.0.1:4318" }'),
+      )
+      .optional()
+      .describe('Sends each line to an OTLP collector as a log record.'),
+  },
+  { error: `${AUDIT_TO.slice(0, -1)}, or an object such as { "to": "audit.jsonl" }.` },
+)
+
+/** With the destination alone, for editors only, as with "listen". */
+export const auditInEditors = z.union([
+  auditSchema,
+  z.string().min(1).describe('`off`, `stderr`, or the path of a file.'),
+])

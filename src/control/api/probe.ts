@@ -1,16 +1,19 @@
 import { ServerView } from '../../catalog/lists/server-view.js'
 import { View } from '../../catalog/views/view.js'
 import type { ServerConfig } from '../../config/types.js'
+import { LOCAL } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import { objectIn } from '../../kernel/object.js'
 import { mask } from '../../kernel/secrets/mask.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
+import { sentDefinitions } from '../../mux/rules/sent-definitions.js'
 import type { Server } from '../../peers/server.js'
 import {
   noiseIn,
   ProbeLog,
   probedState,
+  probedTexts,
   probedTool,
   type ServerProbe,
 } from '../../telemetry/status/probed.js'
@@ -42,6 +45,7 @@ export const probeServed = async (
   const last = await settled(context, name, timeoutMs)
   const spentMs = context.clock.nowMs() - startedMs
   const summary = context.router.catalog.summary(server, [...server.connections])
+  const sent = sentDefinitions(context.router.catalog, name, LOCAL.principal)
   const raw = (list: ListName): readonly JsonText[] => summary.listed(list)?.raw ?? []
   return {
     server: name,
@@ -51,6 +55,8 @@ export const probeServed = async (
     ...(last?.state === 'ready' ? examined(server, { context, config, raw }) : NOTHING),
     noise: noiseOf(context, name),
     instructionBytes: Buffer.byteLength(summary.facts?.instructions ?? ''),
+    differences: context.router.catalog.viewOf(server.options).exposure.lock?.differences,
+    texts: probedTexts(sent === undefined || 'missing' in sent ? undefined : sent),
   }
 }
 
@@ -69,7 +75,7 @@ const examined = (
 ): Pick<ServerProbe, 'tools' | 'repairs'> => {
   const notes = new ProbeLog()
   const { exposure } = context.router.catalog.viewOf(server.options)
-  const own = { ...exposure, prefix: false, tools: { ...exposure.tools, rename: {} } }
+  const own = { ...exposure, lock: undefined, prefix: false, tools: { ...exposure.tools, rename: {} } }
   const view = new ServerView(server, own, { log: notes })
   const views = context
     .config()

@@ -23,6 +23,7 @@ export type Explanation =
   | 'repaired'
   | 'output-schema-withdrawn'
   | 'changed'
+  | 'changed-since-lock'
   | 'uri-by-prefix'
   | 'uri-by-list'
   | 'uri-by-template'

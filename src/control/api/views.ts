@@ -227,7 +227,7 @@ export const configView = (context: ControlApiContext) => {
       ...{
         listen,
         limits: shownLimits(limits),
-        audit,
+        audit: audit && { ...audit, otlp: audit.otlp && { protocol: audit.otlp.protocol } },
         pageSize,
         startupWaitMs,
         drainMs,

@@ -185,7 +185,10 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
       causes: gone,
     }
   }
-  const { answered, causes: state } = reachOf(context, name, list)
+  const reach = reachOf(context, name, list)
+  const locked = lockCauses(item)
+  const state = [...locked.causes, ...reach.causes]
+  const answered = reach.answered && !locked.isHidden
   const about = serverVerdict(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Reason[] =
@@ -196,8 +199,19 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const rules = rulesAbout(context, item)
   const causes = [...rules.causes, ...byList, ...changesOf(context, item, query), ...found, ...state]
   if (rules.isDenied) return { ...base, about, verdict: 'denied', answered: false, causes }
-  const verdict = (answered ? byList : state)[0]?.verdict ?? 'shown'
+  const verdict = (answered ? [...byList, ...locked.causes] : state)[0]?.verdict ?? 'shown'
   return { ...base, about, verdict, answered, causes }
+}
+
+/** Returns the difference of an item from the lock file, and whether that hides the item. */
+const lockCauses = ({ view, list, own, raw }: Found) => {
+  const server = view.server.name
+  const { states: [state] = [], differences = [] } = view.exposure.lock?.read(list, [raw]) ?? {}
+  const causes = differences.map(({ change, fields }) => {
+    const facts = { item: `${server}/${own}`, fields: fields.join(', ') }
+    return reason(cause(change === 'added' ? 'changed-since-lock.new' : 'changed-since-lock', facts, server))
+  })
+  return { causes, isHidden: state?.isHidden === true }
 }
 
 /** Lists the clients that find tools by search only. */

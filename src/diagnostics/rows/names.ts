@@ -45,6 +45,16 @@ export const NAME_CAUSES = {
     says: 'it returned no structured content {age} ago; its outputSchema is hidden',
   },
   changed: { says: 'clients of {revision} see it without unsupported members' },
+  'changed-since-lock': {
+    number: 'D066',
+    says: 'it differs from the lock file: {fields}',
+    fix: "review it, then: mcp-proxy lock --accept {'item'}",
+  },
+  'changed-since-lock.new': {
+    number: 'D066',
+    says: 'it is not in the lock file',
+    fix: "review it, then: mcp-proxy lock --accept {'item'}",
+  },
   'uri-by-list': { says: '{server} alone lists it, as {uri}' },
   'uri-by-prefix': { says: 'its prefix belongs to {server}, which receives {uri}' },
   'uri-by-template': { says: 'the template {template} of {server} matches it' },
@@ -96,6 +106,11 @@ export const STATE_CAUSES = {
     says: 'wrote {lines} to stdout that {are} not JSON-RPC (D034)',
     fix: 'have it write its log to stderr; such lines are dropped',
     command: "mcp-proxy logs {'server'}",
+  },
+  'remark.lock': {
+    label: 'lock',
+    says: 'differs from the lock file: {differences} (D066)',
+    fix: 'mcp-proxy check --locked',
   },
   'remark.limit': {
     label: 'limit',

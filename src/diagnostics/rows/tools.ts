@@ -49,9 +49,24 @@ export const TOOL_CAUSES = {
     fix: 'add "annotations" with "tools": { "override": { … } }',
   },
   D066: {
-    about: 'tools that have changed',
-    says: '{tool} has another {what} than when it was first seen',
-    fix: 'look at it, then: mcp-proxy doctor --fix --only D066',
-    autoFix: 'accepts the current tools as the reference',
+    about: 'tools that differ from the lock file',
+    says: '{item} differs from the lock file: {what}',
+    fix: "review it, then: mcp-proxy lock --accept {'item'}",
+  },
+  D067: {
+    about: 'hidden characters in texts for models',
+    says: 'the {member} of {item} has hidden characters: {characters}',
+    fix: TELL_AUTHOR,
+  },
+  D068: {
+    about: 'names that look alike',
+    says: 'the name of {item} looks like that of {other}',
+    fix: 'find out which one is meant, and hide the other with "tools": { "deny": [ … ] }',
+  },
+  'D068.mixed': { says: 'the name of {item} mixes Latin with Cyrillic or Greek letters' },
+  D069: {
+    about: 'descriptions that name tools of other servers',
+    says: 'the description of {item} names {tool} of {other}',
+    fix: 'make sure that it does not change how models use {tool}; replace it with "tools": { "override": { … } }',
   },
 } as const satisfies CauseRows

@@ -68,11 +68,10 @@ export const lookAtHints = (probes: readonly Probe[]): readonly Finding[] =>
   })
 
 export const lookAtChanges = (probes: readonly Probe[]): readonly Finding[] =>
-  toolsOf(probes).flatMap(({ name: tool, server, digests, seen }) => {
-    if (seen === undefined) return []
-    const parts = (['description', 'schema'] as const).filter(part => seen[part] !== digests[part])
-    const what = parts.join(' and another ')
-    return parts.length === 0
-      ? []
-      : [finding('D066', { tool, what }, { subject: server, autoFix: { is: 'accept-tools' } })]
-  })
+  probes.flatMap(({ server, differences = [] }) =>
+    differences.map(({ name, change, fields }) => {
+      const item = `${server}/${name || 'instructions'}`
+      const what = fields.length === 0 ? `it was ${change}` : fields.join(', ')
+      return finding('D066', { item, what }, { subject: server })
+    }),
+  )

@@ -1,24 +1,39 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Client } from '../../model/links.js'
-import { bytesOf, type Outcome } from '../../model/outcome.js'
+import { bytesOf, failed, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { sessionHash } from './call-facts.js'
 import { type CallRecord, type ClientObserver, type Interceptor, NEXT } from './call-record.js'
 
+/** The content of an audit line. */
+export interface AuditEntry {
+  readonly about: string
+  readonly time: Date
+  readonly facts: Facts
+  /** True if the line must not be lost: it reports a refusal, an approval or a changed tool. */
+  readonly isKept: boolean
+  /** The span of the call, if it is traced. */
+  readonly spanId?: string | undefined
+  readonly isFault?: boolean | undefined
+}
+
 export interface AuditOptions {
   /** Writes one line, given without its line break. */
-  readonly write: (line: string) => void
+  readonly write: (line: string, entry: AuditEntry) => void
   readonly clock: Clock
   readonly now: () => Date
   /** True to include the arguments of tools and prompts, which may hold anything. */
   readonly withArguments: boolean
   /** The name of this process among the replicas; undefined without a cluster. */
   readonly replica?: string | undefined
+  /** Returns false while lines are lost, so that calls are refused; undefined to accept them. */
+  readonly isAvailable?: (() => boolean) | undefined
 }
 
 type Facts = Readonly<Record<string, unknown>>
@@ -39,7 +54,8 @@ export class Audit implements ClientObserver {
   }
 
   write(about: string, facts: Facts): void {
-    this.#options.write(this.#line(about, this.#options.now(), facts))
+    const entry = { about, time: this.#options.now(), facts, isKept: KEPT.has(about) }
+    this.#options.write(lineText(entry), entry)
   }
 
   /** Records finished calls. */
@@ -48,7 +64,9 @@ export class Audit implements ClientObserver {
       this.#called(record, outcome)
       return NEXT
     }
-    return [{ name: 'audit', stage: 'settled', run }]
+    const { isAvailable } = this.#options
+    const recorded: Interceptor = { name: 'audit', stage: 'settled', run }
+    return isAvailable === undefined ? [recorded] : [strictly(isAvailable), recorded]
   }
 
   /** Records the begin of a session. */
@@ -89,7 +107,7 @@ export class Audit implements ClientObserver {
     const name = askedName(call)
     const now = this.#options.now().getTime()
     const time = new Date(now - (this.#options.clock.nowMs() - call.beganMs))
-    const line = this.#line('call', time, {
+    const facts = {
       ...whoIs(call.client),
       ...introduced(call.client),
       call: call.number,
@@ -105,9 +123,14 @@ export class Audit implements ClientObserver {
       ...this.#since(call.beganMs),
       bytesIn: call.params?.length ?? 0,
       bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
-    })
+    }
+    const entry = {
+      ...{ about: 'call', time, facts, isKept: isRefused(outcome), isFault: outcome?.kind === 'fault' },
+      spanId: facts.trace_id === undefined ? undefined : call.trace?.origin.context.spanId,
+    }
+    const line = lineText(entry)
     const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
-    this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line)
+    this.#options.write(args ? `${line.slice(0, -1)},${argumentsIn(args)}}` : line, entry)
   }
 
   /** Returns the replica that received a request, and the one with its session. */
@@ -116,14 +139,30 @@ export class Audit implements ClientObserver {
     return replica === undefined ? undefined : { edge: caller.edge ?? replica, owner: replica }
   }
 
-  #line(about: string, time: Date, facts: Facts): string {
-    return JSON.stringify({ audit: about, time: time.toISOString(), ...facts })
-  }
-
   #since(startedMs: number): { readonly durationMs: number } {
     return { durationMs: Math.round((this.#options.clock.nowMs() - startedMs) * 10) / 10 }
   }
 }
+
+const KEPT = new Set(['refused', 'approval', 'lock'])
+
+/** Returns a line as JSON, without its line break. */
+export const lineText = ({ about, time, facts }: Pick<AuditEntry, 'about' | 'time' | 'facts'>): string =>
+  JSON.stringify({ audit: about, time: time.toISOString(), ...facts })
+
+/** Refuses calls that could not be recorded. */
+const strictly = (isAvailable: () => boolean): Interceptor => ({
+  name: 'strict audit',
+  stage: 'request',
+  methods: ['tools/call', 'prompts/get', 'resources/read'],
+  run: () => (isAvailable() ? NEXT : failed(new Fault('refused', UNAVAILABLE, { data: UNAVAILABLE_DATA }))),
+})
+
+const UNAVAILABLE = 'Calls are refused because the audit log cannot be written'
+const UNAVAILABLE_DATA = { reason: 'audit-unavailable' }
+
+const isRefused = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'fault' && outcome.fault.code === 'refused'
 
 /** Links the lines of a session without revealing its id. */
 const whoIs = (client: Client): Facts => ({

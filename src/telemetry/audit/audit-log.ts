@@ -1,34 +1,29 @@
-import { createWriteStream, fstatSync, openSync } from 'node:fs'
 import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.js'
 import type { AuditConfig } from '../../config/types.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Principal } from '../../kernel/caller.js'
-import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
+import { IDENTITY } from '../../kernel/machine/identity.js'
 import type { Meter } from '../../kernel/meter.js'
 import { maskAddress, sanitizeLine } from '../../kernel/secrets/mask.js'
-import type { Counter } from '../../kernel/series.js'
-import { Audit } from '../../mux/calls/audit.js'
+import { Audit, type AuditEntry, lineText } from '../../mux/calls/audit.js'
 import type { OnAsked } from '../../mux/server-requests/server-requests.js'
-import { isPrivate } from '../../state/private-file.js'
 import type { RefusedRequest } from '../../transport/http/gate.js'
 import { LineRateLimiter } from '../logs/guarded-logger.js'
 import { createStderrSink } from '../logs/logger.js'
-
-interface AuditSink {
-  /** Writes a line, passed without its line feed. */
-  write(line: string): void
-  reopen(): void
-  close(): Promise<void>
-}
+import { AuditFile } from './audit-file.js'
+import { AuditRecords } from './audit-records.js'
+import { type AuditLine, type AuditSink, passOn } from './audit-sink.js'
 
 const NAME_BYTES = 512
 
-/** Maximum bytes queued for a slow disk. Further lines are dropped and counted. */
-const QUEUE_BYTES = 16 * 1024 * 1024
-
-const stderrSink = (sink = createStderrSink()): AuditSink => ({
-  write: line => sink.write(`${line}\n`),
+/** A destination without a disk. Undefined only passes the lines on. */
+const sinkWithoutFile = (sink?: { write(line: string): void }): AuditSink => ({
+  isAvailable: true,
+  write(line) {
+    sink?.write(`${line.text}\n`)
+    passOn(line)
+  },
   reopen: () => undefined,
   close: () => Promise.resolve(),
 })
@@ -41,6 +36,8 @@ export interface AuditLog {
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
   /** Records a step of a sign-in. Undefined if nothing is audited. */
   readonly onGrant: OnGrantEvent | undefined
+  /** Records an event. */
+  write(about: string, facts: Readonly<Record<string, unknown>>): void
   reloaded(result: object): void
   /** Records a change over the control API: its path and principal. */
   changed(path: string, principal: Principal): void
@@ -55,6 +52,7 @@ const NO_AUDIT: AuditLog = {
   onAsked: undefined,
   onRefused: undefined,
   onGrant: undefined,
+  write: () => undefined,
   reloaded: () => undefined,
   changed: () => undefined,
   reopen: () => undefined,
@@ -72,11 +70,13 @@ interface AuditContext {
 /** Opens the configured audit log. Throws a Fault `unavailable` if its file is not writable. */
 export const openAudit = (config: AuditConfig | undefined, context: AuditContext): AuditLog => {
   if (config === undefined) return NO_AUDIT
-  const { clock, log, meter, replica } = context
-  const { to, withArguments } = config
-  const sink = to === 'stderr' ? stderrSink() : new AuditFile(to.file, { clock, log, meter })
+  const { clock, replica } = context
+  const { withArguments, isStrict = false, otlp } = config
+  const records = otlp && new AuditRecords(otlp, context)
+  const sink = sinkOf(config, context, records)
   const audit = new Audit({
-    ...{ write: line => sink.write(line), clock, now: () => new Date(), withArguments, replica },
+    ...{ write: (text, entry) => sink.write(lineOf(text, entry, records)), clock, now: () => new Date() },
+    ...{ withArguments, replica, ...(isStrict && { isAvailable: () => sink.isAvailable }) },
   })
   const rate = new LineRateLimiter(clock)
   return {
@@ -109,93 +109,33 @@ export const openAudit = (config: AuditConfig | undefined, context: AuditContext
         ...(unlogged > 0 && { unlogged }),
       })
     },
+    write: (about, facts) => audit.write(about, facts),
     reloaded: result => audit.write('reload', { ...result }),
     changed: (path, principal) => audit.write('control', { principal, path: sanitizeLine(path) }),
     reopen: () => sink.reopen(),
-    close: () => sink.close(),
+    async close() {
+      await sink.close()
+      await records?.close()
+    },
   }
 }
 
-/** Delay before a failed file is opened again. */
-const RETRY_MS = 5000
+const lineOf = (text: string, entry: AuditEntry, records: AuditRecords | undefined): AuditLine => ({
+  ...{ text, isKept: entry.isKept },
+  onText: records && (written => records.add(entry, written)),
+})
 
-/** Appends to a file that only its user can read. Drops lines while writes fail. */
-class AuditFile implements AuditSink {
-  readonly #file: string
-  readonly #clock: Clock
-  readonly #log: Logger
-  readonly #lost: Counter | undefined
-  #stream: ReturnType<typeof createWriteStream>
-  #openedMs = 0
-  #dropped = 0
-
-  constructor(file: string, { clock, log, meter }: AuditContext) {
-    this.#file = file
-    this.#clock = clock
-    this.#log = log
-    this.#lost = meter?.counter('mcp_proxy_audit_lines_dropped')
-    this.#stream = this.#open()
+const sinkOf = (
+  { to, isStrict = false }: AuditConfig,
+  context: AuditContext,
+  records: AuditRecords | undefined,
+): AuditSink => {
+  if (to === undefined) return sinkWithoutFile()
+  if (to === 'stderr') return sinkWithoutFile(createStderrSink())
+  const { version } = IDENTITY
+  const firstLine = (after: string | null): AuditLine => {
+    const entry = { about: 'chain', time: new Date(), facts: { version, after }, isKept: true }
+    return lineOf(lineText(entry), entry, records)
   }
-
-  write(line: string): void {
-    if (this.#stream.destroyed && this.#clock.nowMs() - this.#openedMs >= RETRY_MS) this.reopen()
-    if (this.#stream.writableLength > QUEUE_BYTES || !this.#stream.writable) {
-      this.#dropped += 1
-      this.#lost?.add()
-    } else this.#stream.write(`${line}\n`)
-  }
-
-  reopen(): void {
-    const before = this.#stream
-    try {
-      this.#stream = this.#open()
-      before.end()
-      this.#report()
-    } catch (thrown) {
-      this.#log.error({ err: thrown }, 'cannot reopen the audit file')
-    }
-  }
-
-  close(): Promise<void> {
-    this.#report()
-    return new Promise(resolve => {
-      if (this.#stream.closed) resolve()
-      else this.#stream.once('close', resolve).end()
-    })
-  }
-
-  #open(): ReturnType<typeof createWriteStream> {
-    this.#openedMs = this.#clock.nowMs()
-    const fd = open(this.#file)
-    const found = fstatSync(fd)
-    if (found.isFile() && !isPrivate(found)) {
-      this.#log.warn(
-        { file: this.#file },
-        'other users may write to the audit file: its content cannot be trusted',
-      )
-    }
-    const stream = createWriteStream(this.#file, { fd })
-    stream.on('error', error =>
-      this.#log.error({ err: error }, 'cannot write to the audit file; trying again'),
-    )
-    stream.on('drain', () => this.#report())
-    return stream
-  }
-
-  #report(): void {
-    if (this.#dropped === 0) return
-    this.#log.error({ dropped: this.#dropped }, 'dropped audit lines: the disk failed or is too slow')
-    this.#dropped = 0
-  }
-}
-
-const open = (file: string): number => {
-  try {
-    return openSync(file, 'a', 0o600)
-  } catch (thrown) {
-    const code = systemCode(thrown) ?? 'unknown reason'
-    throw new Fault('unavailable', `cannot write the audit file ${file} (${code}): check "audit"`, {
-      cause: thrown,
-    })
-  }
+  return new AuditFile(to.file, { ...context, isStrict, firstLine })
 }

@@ -14,6 +14,7 @@ export type GaugeName =
   | 'mcp_proxy_items'
   | 'mcp_proxy_list_bytes'
   | 'mcp_proxy_items_left_out'
+  | 'mcp_proxy_lock_differences'
   | 'mcp_proxy_cluster_members'
   | 'mcp_proxy_cluster_engine_up'
   | 'mcp_proxy_cluster_lease_age_seconds'
@@ -125,6 +126,7 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'Items of a server that clients do not see; 1 for a truncated list, whose length is unknown.',
     ...['server', 'list', 'reason'],
   ),
+  mcp_proxy_lock_differences: gauge('Items of a server that differ from the lock file.', 'server'),
   mcp_proxy_list_errors: counter('Lists of a server that could not be read.', 'server', 'list'),
   mcp_proxy_repairs: counter('Repairs of messages of a server.', 'server', 'kind'),
   mcp_proxy_slow_results: counter(

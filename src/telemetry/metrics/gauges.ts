@@ -96,6 +96,10 @@ function* servers(context: GaugeContext, statuses: readonly ServerStatus[]): Ite
     ),
     mcp_proxy_server_connections: each(({ status }) => status.connections),
     mcp_proxy_server_processes: each(({ status }) => status.pids.length),
+    mcp_proxy_lock_differences: all.flatMap(({ server, label }) => {
+      const { lock } = router.catalog.viewOf(server.options).exposure
+      return lock === undefined ? [] : [{ labels: [label], value: lock.count }]
+    }),
   }
   yield lists(context, all)
   if (process.platform !== 'linux') return

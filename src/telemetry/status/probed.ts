@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto'
+import type { KeptDifference } from '../../catalog/exposure.js'
 import { aliasOf, exposedName } from '../../catalog/names/names.js'
 import type { View } from '../../catalog/views/view.js'
 import type { ServerConfig } from '../../config/types.js'
-import { canonicalJson } from '../../kernel/json/canonical.js'
+import type { SentServer } from '../../kernel/definitions.js'
 import { type JsonText, memberOf, stringOf, textOf, valueOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
+import { type ModelText, modelTexts } from '../../kernel/model-texts.js'
 import { isObject } from '../../kernel/object.js'
+import { mask } from '../../kernel/secrets/mask.js'
 import type { ServerStatus } from './status.js'
 
 /** The result of probing a server, with its tools. Holds no secrets. */
@@ -26,6 +28,10 @@ export interface ServerProbe {
   readonly repairs: readonly ItemNote[]
   readonly instructionBytes: number
   readonly tools: readonly ProbedTool[]
+  /** The differences from the lock file. Undefined without one. */
+  readonly differences?: readonly Pick<KeptDifference, 'name' | 'change' | 'fields'>[] | undefined
+  /** Its texts for models. */
+  readonly texts: readonly ModelText[]
 }
 
 /** A repair of an item, or the reason why it was left out. */
@@ -45,8 +51,6 @@ interface ProbedTool {
   readonly schema: unknown
   /** True if it has annotations about its effects. */
   readonly hasHints: boolean
-  /** Independent of the order of members in the schema. */
-  readonly digests: { readonly description: string; readonly schema: string }
   /** The configured views with this tool. */
   readonly views: readonly string[]
 }
@@ -98,7 +102,6 @@ export const probedTool = (tool: JsonText, server: ServerConfig, views: readonly
     bytes: Buffer.byteLength(names.name) + descriptionBytes + input.length,
     schema: valueOf(input),
     hasHints: isObject(annotations) && HINTS.some(hint => hint in annotations),
-    digests: { description: digest(description), schema: digest(canonicalJson(input)) },
     views: views
       .filter(view => view.hasTool({ exposed: names.name, text: tool }))
       .map(({ rules }) => rules.name),
@@ -117,7 +120,9 @@ const valueAt = (text: JsonText, key: string): unknown => {
   return member && valueOf(member)
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+/** Returns the texts of a server for models, masked. */
+export const probedTexts = (sent: SentServer | undefined): readonly ModelText[] =>
+  sent === undefined ? [] : modelTexts(sent).map(found => ({ ...found, text: mask(found.text) }))
 
 /** Returns the line in a log record about non-JSON-RPC output. Undefined for other records. */
 export const noiseIn = ({ line, doctor }: Readonly<Record<string, unknown>>): string | undefined =>

@@ -8,7 +8,7 @@ import type { Server } from '../../peers/server.js'
 
 /** A warning about a server. */
 export interface ServerRemark {
-  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit' | 'list'
+  readonly kind: 'noise' | 'slow' | 'flapping' | 'hangs' | 'limit' | 'list' | 'lock'
   /** The list, for a remark about an unreadable list. */
   readonly list?: ListName
   readonly message: string
@@ -35,7 +35,7 @@ interface RemarksContext {
 
 /** Returns remarks about an active server for its operator. */
 export const remarksOn = (
-  { name }: Server,
+  { name, options }: Server,
   best: Connection | undefined,
   context: RemarksContext,
 ): readonly ServerRemark[] => {
@@ -58,7 +58,10 @@ export const remarksOn = (
   const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
   if (sinceMs >= START_MS)
     remarks.push(remark('hangs', cause('remark.hangs', { server: name, seconds: seconds(sinceMs) }, name)))
-  return [...remarks, ...remarksOnCalls(name, context)]
+  const { lock } = context.router.catalog.viewOf(options).exposure
+  const differences = counted(lock?.count ?? 0, 'difference')
+  const locked = (lock?.count ?? 0) === 0 ? [] : [remark('lock', cause('remark.lock', { differences }, name))]
+  return [...remarks, ...locked, ...remarksOnCalls(name, context)]
 }
 
 const remark = (kind: ServerRemark['kind'], found: Cause<RemarkCode>, agoMs = 0): ServerRemark => ({

@@ -10,7 +10,7 @@ import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { encodeJson, encodeProtobuf } from './otlp.js'
 import { rejectedIn } from './partial-success.js'
-import type { TracingSettings } from './settings.js'
+import type { ExportSettings } from './settings.js'
 import type { Resource, Span } from './span.js'
 
 const compress = promisify(gzip)
@@ -26,12 +26,29 @@ const END_MS = 1500
 const ANSWER_BYTES = 64 * 1024
 
 export interface ExporterOptions {
-  readonly settings: TracingSettings
+  readonly settings: ExportSettings
   readonly resource: Resource
   readonly clock: Clock
   readonly log: Logger
-  /** Counts sent and dropped spans. */
-  readonly count: (result: 'sent' | 'dropped', spans: number) => void
+  /** Counts sent and dropped items. */
+  readonly count: (result: 'sent' | 'dropped', items: number) => void
+}
+
+/** A kind of telemetry data of OTLP. */
+export interface Signal<T> {
+  /** The plural, for messages. */
+  readonly name: string
+  /** Places of the queue for items that must not be lost, in addition to `settings.queue`. */
+  readonly reserve: number
+  readonly encode: Readonly<
+    Record<ExportSettings['protocol'], (items: readonly T[], resource: Resource) => Buffer>
+  >
+}
+
+const SPANS: Signal<Span> = {
+  name: 'spans',
+  reserve: 0,
+  encode: { 'http/json': encodeJson, 'http/protobuf': encodeProtobuf },
 }
 
 /** The result of an attempt. `afterMs` is undefined if it must not be repeated. */
@@ -39,36 +56,40 @@ type End =
   | { readonly is: 'taken'; readonly rejected: number }
   | { readonly is: 'refused'; readonly why: string; readonly isFinal: boolean; readonly afterMs?: number }
 
-/** Sends spans over OTLP. Drops and counts spans that the collector does not accept in time. */
-export class Exporter {
+/** Sends data over OTLP. Drops and counts items that the collector does not accept in time. */
+export class OtlpSender<T> {
   readonly #options: ExporterOptions
+  readonly #signal: Signal<T>
   readonly #tls: Pick<RequestOptions, 'ca' | 'key' | 'cert'>
   readonly #end = new AbortController()
   #isEnding = false
-  #queue: Span[] = []
+  #queue: T[] = []
   #timer: Timer | undefined
   #sending: Promise<void> | undefined
   #wake: (() => void) | undefined
   #isWarned = false
 
   /** Throws a Fault `invalid-params` if a certificate cannot be read. */
-  constructor(options: ExporterOptions) {
+  constructor(options: ExporterOptions, signal: Signal<T>) {
     this.#options = options
+    this.#signal = signal
     this.#tls = readTls(options.settings.tls)
   }
 
-  add(span: Span): void {
+  /** `isKept` uses the reserve of a full queue. */
+  add(item: T, isKept = false): void {
     const { settings, clock, count } = this.#options
-    if (this.#queue.length >= settings.queue || this.#end.signal.aborted) {
+    const places = settings.queue + (isKept ? this.#signal.reserve : 0)
+    if (this.#queue.length >= places || this.#end.signal.aborted) {
       count('dropped', 1)
       return
     }
-    this.#queue.push(span)
+    this.#queue.push(item)
     if (this.#queue.length >= settings.batch) this.#flush()
     else this.#timer ??= clock.after(settings.delayMs, () => this.#flush())
   }
 
-  /** Sends the remaining spans in one short attempt. Never rejects. */
+  /** Sends the remaining items in one short attempt. Never rejects. */
   async close(): Promise<void> {
     const { clock, count } = this.#options
     const limit = clock.after(END_MS, () => this.#end.abort())
@@ -101,37 +122,38 @@ export class Exporter {
     }
   }
 
-  /** Resolves with the number of rejected spans. */
-  async #send(batch: readonly Span[]): Promise<number> {
+  /** Resolves with the number of rejected items. */
+  async #send(batch: readonly T[]): Promise<number> {
     const { settings, resource, log } = this.#options
     if (settings.exporter === 'console') {
       for (const span of batch) log.info({ span }, 'span')
       return 0
     }
-    const encode = settings.protocol === 'http/json' ? encodeJson : encodeProtobuf
-    const text = encode(batch, resource)
+    const { name, encode } = this.#signal
+    const text = encode[settings.protocol](batch, resource)
     const body = settings.isZipped ? await compress(text) : text
     for (let tries = 0; ; tries += 1) {
       const end = await this.#post(body)
       if (end.is === 'taken') {
-        if (end.rejected > 0) this.#warn('the collector rejected some spans')
+        if (end.rejected > 0) this.#warn(`the collector rejected some ${name}`)
         else this.#isWarned = false
         return end.rejected
       }
       if (end.isFinal || tries + 1 >= TRIES || this.#isEnding) return this.#failed(end.why, batch.length)
-      log.debug({ why: end.why }, 'spans will be sent again')
+      log.debug({ why: end.why }, `${name} will be sent again`)
       await this.#wait(Math.max(end.afterMs ?? 0, backoffMs(tries, BACKOFF)))
     }
   }
 
-  #failed(why: unknown, spans: number): number {
+  #failed(why: unknown, items: number): number {
     this.#warn(why instanceof Error ? why.message : String(why))
-    return spans
+    return items
   }
 
   /** Warns once until a request succeeds. */
   #warn(why: string): void {
-    if (!this.#isWarned) this.#options.log.warn({ why: sanitizeLine(why) }, 'cannot send spans')
+    if (!this.#isWarned)
+      this.#options.log.warn({ why: sanitizeLine(why) }, `cannot send ${this.#signal.name}`)
     this.#isWarned = true
   }
 
@@ -197,13 +219,20 @@ export class Exporter {
   }
 }
 
+/** Sends spans. */
+export class Exporter extends OtlpSender<Span> {
+  constructor(options: ExporterOptions) {
+    super(options, SPANS)
+  }
+}
+
 const retryAfterMs = (text: string | undefined): number => {
   if (text === undefined) return 0
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
   return Math.min(Math.max(ms, 0) || 0, RETRY_AFTER_MOST_MS)
 }
 
-const readTls = ({ ca, key, cert }: TracingSettings['tls']): Pick<RequestOptions, 'ca' | 'key' | 'cert'> => {
+const readTls = ({ ca, key, cert }: ExportSettings['tls']): Pick<RequestOptions, 'ca' | 'key' | 'cert'> => {
   const read = (path: string): Buffer => {
     try {
       return readFileSync(path)

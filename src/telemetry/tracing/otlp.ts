@@ -1,11 +1,13 @@
-import type { Attributes, Resource, Span, SpanLink } from './span.js'
+import type { Attributes, LogRecord, Resource, Span, SpanLink } from './span.js'
 
-// Encodes `ExportTraceServiceRequest` (opentelemetry-proto 1.x) as JSON and protobuf, as Node's official
+// Encodes `ExportTraceServiceRequest` and `ExportLogsServiceRequest` (opentelemetry-proto 1.x) as JSON and protobuf, as Node's official
 // exporter does. That includes the counts of dropped data, which are always 0.
 
 /** Flag bits of spans and links above the W3C bits. */
 const HAS_IS_REMOTE = 0x100
 const IS_REMOTE = 0x200
+
+const SAMPLED = 1
 
 const flagsOf = (flags: number, isRemote: boolean): number =>
   flags | HAS_IS_REMOTE | (isRemote ? IS_REMOTE : 0)
@@ -16,17 +18,33 @@ const nanos = (ms: number): string => {
   return `${whole}${String(1e6 + Math.floor((ms - whole) * 1e6)).slice(1)}`
 }
 
-export const encodeJson = (spans: readonly Span[], { attributes, scope }: Resource): Buffer =>
-  Buffer.from(
-    JSON.stringify({
-      resourceSpans: [
-        {
-          resource: { attributes: jsonAttributes(attributes), droppedAttributesCount: 0 },
-          scopeSpans: [{ scope, spans: spans.map(jsonSpan) }],
-        },
-      ],
-    }),
-  )
+export const encodeJson = (spans: readonly Span[], resource: Resource): Buffer =>
+  jsonRequest(['resourceSpans', 'scopeSpans', 'spans'], spans.map(jsonSpan), resource)
+
+export const encodeLogsJson = (records: readonly LogRecord[], resource: Resource): Buffer =>
+  jsonRequest(['resourceLogs', 'scopeLogs', 'logRecords'], records.map(jsonRecord), resource)
+
+const jsonRequest = (
+  [outer, inner, list]: readonly [string, string, string],
+  items: readonly object[],
+  { attributes, scope }: Resource,
+): Buffer => {
+  const resource = { attributes: jsonAttributes(attributes), droppedAttributesCount: 0 }
+  return Buffer.from(JSON.stringify({ [outer]: [{ resource, [inner]: [{ scope, [list]: items }] }] }))
+}
+
+const jsonRecord = (record: LogRecord): object => ({
+  timeUnixNano: nanos(record.timeMs),
+  observedTimeUnixNano: nanos(record.observedMs),
+  severityNumber: record.severity,
+  eventName: record.eventName,
+  body: { stringValue: record.body },
+  attributes: jsonAttributes(record.attributes),
+  droppedAttributesCount: 0,
+  flags: record.traceId === undefined ? 0 : SAMPLED,
+  traceId: record.traceId,
+  spanId: record.spanId,
+})
 
 const jsonSpan = (span: Span): object => ({
   traceId: span.traceId,
@@ -68,11 +86,22 @@ const FIXED64 = 1
 const BYTES = 2
 const FIXED32 = 5
 
-export const encodeProtobuf = (spans: readonly Span[], { attributes, scope }: Resource): Buffer => {
+export const encodeProtobuf = (spans: readonly Span[], resource: Resource): Buffer =>
+  protobufRequest(spans, resource, writeSpan)
+
+export const encodeLogsProtobuf = (records: readonly LogRecord[], resource: Resource): Buffer =>
+  protobufRequest(records, resource, writeRecord)
+
+/** Writes the messages around the items, whose fields have the same numbers for every signal. */
+const protobufRequest = <T>(
+  items: readonly T[],
+  { attributes, scope }: Resource,
+  write: (out: BackwardWriter, item: T) => void,
+): Buffer => {
   const out = new BackwardWriter()
   out.message(1, () => {
     out.message(2, () => {
-      for (let at = spans.length - 1; at >= 0; at--) writeSpan(out, spans[at] as Span)
+      for (let at = items.length - 1; at >= 0; at--) write(out, items[at] as T)
       out.message(1, () => {
         out.text(2, scope.version)
         out.text(1, scope.name)
@@ -85,6 +114,20 @@ export const encodeProtobuf = (spans: readonly Span[], { attributes, scope }: Re
   })
   return out.written
 }
+
+/** Writes a `LogRecord` of logs.proto, its fields in reverse order. */
+const writeRecord = (out: BackwardWriter, record: LogRecord): void =>
+  out.message(2, () => {
+    out.text(12, record.eventName)
+    out.fixed64(11, nanos(record.observedMs))
+    if (record.spanId !== undefined) out.hex(10, record.spanId)
+    if (record.traceId !== undefined) out.hex(9, record.traceId)
+    out.fixed32(8, record.traceId === undefined ? 0 : SAMPLED)
+    writeAttributes(out, 6, record.attributes)
+    out.message(5, () => out.text(1, record.body))
+    out.varint(2, record.severity)
+    out.fixed64(1, nanos(record.timeMs))
+  })
 
 /** Writes the fields in reverse order. */
 const writeSpan = (out: BackwardWriter, span: Span): void =>

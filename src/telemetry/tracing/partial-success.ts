@@ -1,6 +1,6 @@
 import { isObject } from '../../kernel/object.js'
 
-/** Returns the number of spans that a collector rejected (`ExportTracePartialSuccess`). */
+/** Returns the number of items that a collector rejected (`Export…PartialSuccess`). */
 export const rejectedIn = (answer: Buffer, isJson: boolean): number => {
   const said = isJson ? inJson(answer) : inProtobuf(answer)
   return Number.isSafeInteger(said) && said > 0 ? said : 0
@@ -10,7 +10,9 @@ const inJson = (answer: Buffer): number => {
   try {
     const value: unknown = JSON.parse(answer.toString())
     const partial = isObject(value) ? Reflect.get(value, 'partialSuccess') : undefined
-    return isObject(partial) ? Number(Reflect.get(partial, 'rejectedSpans')) : 0
+    return isObject(partial)
+      ? Number(Reflect.get(partial, 'rejectedSpans') ?? Reflect.get(partial, 'rejectedLogRecords'))
+      : 0
   } catch {
     return 0
   }

@@ -1,11 +1,11 @@
-import type { ProxyConfig, TracingConfig } from '../../config/types.js'
+import type { CollectorConfig, ProxyConfig, TracingConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import type { Attributes } from './span.js'
 
-/** Sampling and export of spans, from the configuration or OpenTelemetry's environment variables. */
-export interface TracingSettings {
+/** A collector, and the batches for it. */
+export interface ExportSettings {
   readonly exporter: 'otlp' | 'console'
-  /** The URL for posted spans. */
+  /** The URL for posted data. */
   readonly url: string
   readonly protocol: TracingConfig['protocol']
   /** Secret. */
@@ -19,6 +19,13 @@ export interface TracingSettings {
     readonly cert: string | undefined
   }
   readonly resource: Attributes
+  readonly queue: number
+  readonly batch: number
+  readonly delayMs: number
+}
+
+/** Sampling and export of spans, from the configuration or OpenTelemetry's environment variables. */
+export interface TracingSettings extends ExportSettings {
   /** The sampled share of new traces. */
   readonly ratio: number
   /** True if the parent's sampling decision applies. False to sample a share of all requests. */
@@ -33,14 +40,12 @@ export interface TracingSettings {
   readonly hasContent: boolean
   /** Baggage keys that may pass in headers. */
   readonly baggage: ReadonlySet<string>
-  readonly queue: number
-  readonly batch: number
-  readonly delayMs: number
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 const SERVICE = 'mcp-proxy'
+const TRACES = '/v1/traces'
 const FIXED = { queue: 2048, batch: 512, delayMs: 5000, timeoutMs: 10_000 } as const
 /** Limits the memory that environment variables can configure. */
 const QUEUE_MOST = 8192
@@ -61,14 +66,20 @@ export const resolveTracing = (
   return tracing === 'env' ? fromEnvironment(new Variables(env, warn)) : fromConfig(tracing, slowMs, env)
 }
 
-const fromConfig = (config: TracingConfig, slowMs: number, env: Environment): TracingSettings => ({
+/** Returns the settings for a configured collector, which receives data at `path`. */
+export const exportSettingsOf = (config: CollectorConfig, path: string): ExportSettings => ({
   exporter: 'otlp',
-  url: underBase(config.endpoint),
+  url: underBase(config.endpoint, path),
   protocol: config.protocol,
   headers: config.headers,
   isZipped: true,
   tls: { ca: undefined, key: undefined, cert: undefined },
   resource: { 'service.name': SERVICE },
+  ...FIXED,
+})
+
+const fromConfig = (config: TracingConfig, slowMs: number, env: Environment): TracingSettings => ({
+  ...exportSettingsOf(config, TRACES),
   ratio: config.ratio,
   isParentBased: true,
   propagates: true,
@@ -78,7 +89,6 @@ const fromConfig = (config: TracingConfig, slowMs: number, env: Environment): Tr
   keepsSlowMs: config.keep.includes('slow') ? slowMs : Number.POSITIVE_INFINITY,
   hasContent: config.content && env[CAPTURE]?.toLowerCase() === 'true',
   baggage: new Set(config.baggage),
-  ...FIXED,
 })
 
 /** Reads OpenTelemetry's environment variables. Variables for traces override the general ones. */
@@ -93,7 +103,7 @@ const fromEnvironment = (variables: Variables): TracingSettings | undefined => {
   const own = variables.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
   const base = variables.text('OTEL_EXPORTER_OTLP_ENDPOINT') ?? 'http://localhost:4318'
   return {
-    ...{ exporter, protocol, url: own ?? underBase(base) },
+    ...{ exporter, protocol, url: own ?? underBase(base, TRACES) },
     headers: pairsIn(variables.ofExporter('HEADERS')),
     timeoutMs: variables.ms('OTEL_BSP_EXPORT_TIMEOUT', variables.msOfExporter('TIMEOUT', FIXED.timeoutMs)),
     isZipped: (variables.ofExporter('COMPRESSION') ?? 'gzip') === 'gzip',
@@ -153,10 +163,10 @@ const propagatorsIn = (variables: Variables): ReadonlySet<string> => {
 }
 
 /** Throws a Fault `invalid-params`. */
-const underBase = (base: string): string => {
+const underBase = (base: string, path: string): string => {
   if (!URL.canParse(base)) throw new Fault('invalid-params', 'the endpoint for traces is not a URL')
   const url = new URL(base)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`
   return url.href
 }
 

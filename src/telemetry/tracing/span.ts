@@ -38,3 +38,16 @@ export interface Resource {
   readonly attributes: Attributes
   readonly scope: { readonly name: string; readonly version: string }
 }
+
+/** A record of a log. The id of a span is hexadecimal; times are milliseconds since 1970. */
+export interface LogRecord {
+  readonly timeMs: number
+  readonly observedMs: number
+  /** OTLP `SeverityNumber`. */
+  readonly severity: number
+  readonly eventName: string
+  readonly body: string
+  readonly attributes: Attributes
+  readonly traceId: string | undefined
+  readonly spanId: string | undefined
+}

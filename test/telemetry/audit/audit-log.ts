@@ -1,14 +1,36 @@
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Fault } from '../../../src/kernel/faults.js'
 import { rawText } from '../../../src/kernel/json/text.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
-import { succeeded } from '../../../src/model/outcome.js'
+import { failed, succeeded } from '../../../src/model/outcome.js'
 import { openAudit } from '../../../src/telemetry/audit/audit-log.js'
+import { verifyAudit } from '../../../src/telemetry/audit/verify.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { isWindows, skipWithout, until } from '../../support/processes.js'
 import { begin } from '../../support/proxy/records.js'
+
+/** The lines of a file except those that begin or continue a chain. */
+const linesOf = (file: string): Record<string, unknown>[] =>
+  chainedLines(file).filter(({ audit }) => audit !== 'chain')
+
+const chainedLines = (file: string): Record<string, unknown>[] =>
+  readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as Record<string, unknown>)
 
 const around = { clock: new FakeClock(), log: silentLogger }
 const withArguments = false
@@ -30,11 +52,7 @@ t.test('audit lines are added to a file that only its user can read', async t =>
     callAt(audit, name)
     await audit.close()
   }
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-  t.match(
-    lines.map(line => JSON.parse(line)),
-    [{ name: 'first' }, { name: 'second' }],
-  )
+  t.match(linesOf(file), [{ name: 'first' }, { name: 'second' }])
   if (!isWindows) t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
@@ -45,12 +63,12 @@ t.test('steps of sign-ins are written down, of one kind and address only so ofte
   audit.onGrant?.({ event: 'allowed', principal: 'person alice', ...step })
   for (let at = 0; at < 50; at += 1) audit.onGrant?.({ event: 'refused', ...step, why: 'wrong' })
   await audit.close()
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-  t.match(JSON.parse(lines[0] ?? ''), {
+  const lines = linesOf(file)
+  t.match(lines[0], {
     ...{ audit: 'grant', time: String, event: 'allowed', principal: 'person alice' },
     ...{ redirectHost: 'app.test', scopes: 'mcp x', address: '192.0.2.1' },
   })
-  t.notMatch(lines.join(), '\\u0007')
+  t.notMatch(readFileSync(file, 'utf8'), '\\u0007')
   t.ok(lines.length < 20, String(lines.length))
 })
 
@@ -95,8 +113,9 @@ t.test(
     clock.advance(5000)
     callAt(audit, 'kept')
     await audit.close()
-    t.match(JSON.parse(readFileSync(file, 'utf8')), { name: 'kept' })
-    t.match(logged, [{}, { dropped: 1 }])
+    t.match(linesOf(file), [{ name: 'kept', dropped: 2 }])
+    t.match(logged, [{}, { dropped: 2 }])
+    t.match(await verifyAudit([file]), { ok: true, lines: 2 })
   },
 )
 
@@ -139,12 +158,15 @@ t.test('a file that was moved away is left, and a new one begun', async t => {
   audit.reopen()
   callAt(audit, 'third')
   await audit.close()
-  const names = (path: string) =>
-    readFileSync(path, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map(line => (JSON.parse(line) as { name: string }).name)
+  const names = (path: string) => linesOf(path).map(({ name }) => name)
   t.same([names(`${file}.1`), names(file)], [['first', 'second'], ['third']])
+  t.match(chainedLines(file)[0], { audit: 'chain', after: null, n: 3 })
+  t.match(await verifyAudit([`${file}.1`, file]), {
+    ok: true,
+    files: 2,
+    lines: 5,
+    chains: [{ from: 0, to: 4 }],
+  })
 })
 
 t.test('refused requests leave a line, and requests of one address are merged', async t => {
@@ -162,10 +184,10 @@ t.test('refused requests leave a line, and requests of one address are merged', 
   around.clock.advance(60_000)
   audit.onRefused?.({ ...refused, remoteAddress: '10.0.0.1' }, 'anonymous')
   await audit.close()
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const lines = linesOf(file)
   t.equal(lines.length, 12)
-  t.match(JSON.parse(lines[11] ?? ''), { address: '10.0.0.1', unlogged: 90 }, 'how many were merged')
-  t.match(JSON.parse(lines[0] ?? ''), {
+  t.match(lines[11], { address: '10.0.0.1', unlogged: 90 }, 'how many were merged')
+  t.match(lines[0], {
     audit: 'refused',
     principal: 'anonymous',
     address: '10.0.0.1',
@@ -174,4 +196,72 @@ t.test('refused requests leave a line, and requests of one address are merged', 
     path: '/s/***/mcp',
     host: 'evil',
   })
+})
+
+const refuse = (audit: ReturnType<typeof openAudit>, name: string): void => {
+  const client = { id: 1, principal: 'local', info: rawText('{}') } as FakeClient
+  const call = new FakeCall(client, 'tools/call', { name }, false)
+  begin(call, audit.calls?.interceptors ?? []).end(
+    failed(new Fault('refused', 'No', { data: { reason: 'denied' } })),
+  )
+}
+
+t.test(
+  'refusals are written once the disk is back, and a strict audit refuses calls until then',
+  { skip: skipWithout.fullDevice },
+  async t => {
+    const file = join(t.testdir(), 'audit.log')
+    symlinkSync('/dev/full', file)
+    const clock = new FakeClock()
+    const errors: string[] = []
+    const log = { ...silentLogger, error: (_: object, words: string) => void errors.push(words) }
+    const audit = openAudit({ to: { file }, withArguments, isStrict: true }, { clock, log })
+    const [strict] = audit.calls?.interceptors ?? []
+    t.equal(strict?.run({} as never, undefined), 'next')
+    await until(() => errors.length === 1, 'the failure')
+    t.match(strict?.run({} as never, undefined), {
+      kind: 'fault',
+      fault: {
+        ...{ code: 'refused', message: 'Calls are refused because the audit log cannot be written' },
+        data: { reason: 'audit-unavailable' },
+      },
+    })
+    refuse(audit, 'refused')
+    rmSync(file)
+    clock.advance(5000)
+    await until(() => strict?.run({} as never, undefined) === 'next', 'the disk')
+    await audit.close()
+    t.match(linesOf(file), [{ name: 'refused', outcome: 'audit-unavailable' }])
+  },
+)
+
+t.test('a torn line is ended, and the next run covers it', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  for (const name of ['first', 'second']) {
+    const audit = openAudit({ to: { file }, withArguments }, around)
+    callAt(audit, name)
+    await audit.close()
+    appendFileSync(file, '{"audit":"call","na')
+  }
+  const lines = readFileSync(file, 'utf8').split('\n')
+  t.equal(lines[2], '{"audit":"call","na')
+  const torn = createHash('sha256').update('{"audit":"call","na').digest('base64url')
+  t.match(JSON.parse(lines[3] ?? ''), { audit: 'chain', after: torn, n: 0, prev: null })
+  t.match(await verifyAudit([file]), { ok: false, breaks: [{ line: 6, what: 'the line is not JSON' }] })
+  await openAudit({ to: { file }, withArguments }, around).close()
+  t.match(await verifyAudit([file]), { ok: true, breaks: [], chains: [{}, {}, {}] })
+})
+
+t.test('each line of a file names the line before it', async t => {
+  const file = join(t.testdir(), 'audit.log')
+  const audit = openAudit({ to: { file }, withArguments }, around)
+  callAt(audit, 'first')
+  await audit.close()
+  const [one = '', other = ''] = readFileSync(file, 'utf8').split('\n')
+  t.match(
+    one,
+    /^\{"audit":"chain","time":"[^"]+","version":"[^"]+","after":null,"chain":"\w{8}","n":0,"prev":null\}$/,
+  )
+  const hash = createHash('sha256').update(one).digest('base64url')
+  t.ok(other.endsWith(`,"n":1,"prev":"${hash}"}`), other)
 })

@@ -1,0 +1,157 @@
+import { hash } from 'node:crypto'
+import type { ItemLock, KeptDifference, ListLock, ReadLock } from '../../catalog/exposure.js'
+import {
+  changedMembers,
+  compareInstructions,
+  compareItem,
+  type Difference,
+  type IgnoredPath,
+  removedItems,
+} from '../../kernel/definitions.js'
+import { type JsonText, rawText, textMember } from '../../kernel/json/text.js'
+import { treeText } from '../../kernel/json/tree.js'
+import { LOCKED_LISTS, type LockedList, type LockedServer } from '../../kernel/lock-file.js'
+import type { Logger } from '../../kernel/logger.js'
+import { sanitizeLine } from '../../kernel/secrets/mask.js'
+import { LISTS, type ListName } from '../../model/listing.js'
+
+/** What happens to items that differ from the lock file. */
+export interface LockRules {
+  readonly onChange: 'warn' | 'hide' | 'ask'
+  readonly onNew: 'warn' | 'hide'
+  readonly ignore: readonly IgnoredPath[]
+}
+
+export interface ServerLockContext {
+  readonly log: Logger
+  /** Writes a line of the audit log. */
+  readonly audit: (facts: Readonly<Record<string, unknown>>) => void
+  /** Returns how many more differences may be kept. */
+  readonly room: () => number
+}
+
+const NAME_BYTES = 256
+const FIELD_BYTES = 64
+const FIELDS_MAX = 10
+/** Maximum differences that are remembered as reported. */
+const REPORTED_MAX = 10_000
+
+const isLockedList = (list: ListName): list is LockedList =>
+  (LOCKED_LISTS as readonly ListName[]).includes(list)
+
+/** Compares the lists and instructions of one server with the lock file, and reports each difference once. */
+export class ServerLock implements ListLock {
+  readonly #server: string
+  readonly #locked: LockedServer
+  readonly #rules: LockRules
+  readonly #context: ServerLockContext
+  readonly #reported = new Set<string>()
+  /** The differences of the last reading of each list, and of the instructions. */
+  readonly #kept = new Map<LockedList | 'instructions', readonly KeptDifference[]>()
+  readonly #counts = new Map<LockedList | 'instructions', number>()
+
+  constructor(server: string, locked: LockedServer, rules: LockRules, context: ServerLockContext) {
+    this.#server = server
+    this.#locked = locked
+    this.#rules = rules
+    this.#context = context
+  }
+
+  get count(): number {
+    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  get differences(): readonly KeptDifference[] {
+    return [...this.#kept.values()].flat()
+  }
+
+  read(list: ListName, raw: readonly JsonText[]): ReadLock | undefined {
+    if (!isLockedList(list)) return undefined
+    const compared = raw.map(item => this.#compare(list, item))
+    const found = compared.filter(difference => difference !== undefined)
+    return {
+      states: compared.map(difference => difference && this.#stateOf(list, difference)),
+      get differences() {
+        return found.map(keptOf)
+      },
+      wasRead: isWhole => {
+        const sent = new Set(raw.map(item => textMember(item, LISTS[list].identity) ?? ''))
+        const { ignore } = this.#rules
+        const removed = isWhole ? removedItems(this.#server, this.#locked, { list, sent, ignore }) : []
+        this.#report(list, [...found, ...removed])
+      },
+    }
+  }
+
+  instructions(text: string | undefined): string | undefined {
+    const difference = this.#compareInstructions(text)
+    const isShown = difference === undefined || this.#rules.onChange === 'warn' || text === undefined
+    return isShown ? text : this.#locked.instructions
+  }
+
+  met(instructions: string | undefined): void {
+    const difference = this.#compareInstructions(instructions)
+    this.#report('instructions', difference === undefined ? [] : [difference])
+  }
+
+  #compareInstructions(text: string | undefined): Difference | undefined {
+    return compareInstructions(this.#server, this.#locked.instructions, text, this.#rules.ignore)
+  }
+
+  #compare(list: LockedList, item: JsonText): Difference | undefined {
+    const own = textMember(item, LISTS[list].identity)
+    if (own === undefined) return undefined
+    const at = { server: this.#server, list, own }
+    return compareItem(item, this.#locked[list].get(own), at, this.#rules.ignore)
+  }
+
+  #stateOf(list: LockedList, difference: Difference): ItemLock | undefined {
+    const fields = changedMembers(difference)
+    const { onChange } = this.#rules
+    if (difference.change === 'added')
+      return this.#rules.onNew === 'warn' ? undefined : { reason: 'not-locked', fields, isHidden: true }
+    if (onChange === 'warn') return undefined
+    const isHidden = onChange === 'hide' || list === 'templates'
+    // Models read the text that was reviewed.
+    const [locked] = this.#locked[list].get(difference.name) ?? []
+    const shown = isHidden || locked === undefined ? undefined : rawText(treeText(locked))
+    return { reason: 'tool-changed', fields, isHidden, shown }
+  }
+
+  #report(list: LockedList | 'instructions', found: readonly Difference[]): void {
+    this.#kept.delete(list)
+    this.#counts.set(list, found.length)
+    const kept = found.slice(0, Math.max(0, this.#context.room())).map(difference => {
+      const shown = keptOf(difference)
+      if (this.#isNew(difference)) this.#reportOne(shown)
+      return shown
+    })
+    this.#kept.set(list, kept)
+  }
+
+  #isNew({ kind, name, change, fields }: Difference): boolean {
+    const now = fields.map(({ is }) => is && treeText(is))
+    const key = hash('sha256', JSON.stringify([kind, name, change, now]), 'base64url')
+    if (this.#reported.has(key)) return false
+    if (this.#reported.size >= REPORTED_MAX) this.#reported.clear()
+    this.#reported.add(key)
+    return true
+  }
+
+  #reportOne({ kind, name, change, fields }: KeptDifference): void {
+    const { onChange, onNew } = this.#rules
+    const action = change === 'added' ? onNew : onChange
+    const facts = { server: this.#server, kind, name, change, fields, action }
+    this.#context.log.warn(facts, 'an item differs from the lock file')
+    this.#context.audit(facts)
+  }
+}
+
+const keptOf = (difference: Difference): KeptDifference => ({
+  kind: difference.kind,
+  name: sanitizeLine(difference.name, NAME_BYTES),
+  change: difference.change,
+  fields: changedMembers(difference)
+    .slice(0, FIELDS_MAX)
+    .map(field => sanitizeLine(field, FIELD_BYTES)),
+})
