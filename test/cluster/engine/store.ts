@@ -76,6 +76,18 @@ for (const { name, skip, start } of KINDS) {
       )
     })
 
+    await t.test('buckets are charged together or not at all', async t => {
+      const bucket = (key: string, burst: number) => ({ key, intervalMs: 300, burst })
+      const charge = (...buckets: ReturnType<typeof bucket>[]) => store.charge(buckets)
+      t.same(await charge(bucket('one', 2), bucket('two', 1)), [])
+      const [one, two = 0] = await charge(bucket('one', 2), bucket('two', 1))
+      t.equal(one, 0)
+      t.ok(two > 0 && two <= 300, String(two))
+      t.same(await charge(bucket('one', 2)), [], 'nothing was charged before')
+      await pass(310)
+      t.same(await charge(bucket('two', 1)), [])
+    })
+
     await t.test('who comes to the address of another takes its place', async t => {
       const at = (address: string, sinceMs?: number) => ({
         ...FACTS,

@@ -1,8 +1,10 @@
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS } from '../../../src/kernel/limits.js'
 import { type Charge, RateBuckets, type SharedRates } from '../../../src/mux/rules/rates.js'
 import { FakeClock } from '../../support/fake-clock.js'
+import { holds, runs } from '../../support/property.js'
 import { rulesOf } from '../../support/rules.js'
 
 const chargesOf = (rate: unknown, key = 'k'): readonly Charge[] => {
@@ -106,3 +108,29 @@ t.test('a store that does not answer within 100 ms is not waited for', async t =
   clock.advance(100)
   t.match(await second, { waitMs: 9900 })
 })
+
+void holds(
+  t,
+  'at most the limit and the burst pass in any period',
+  fc.property(
+    fc.record({ calls: fc.integer({ min: 1, max: 5 }), burst: fc.integer({ min: 1, max: 5 }) }),
+    fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }),
+    ({ calls, burst }, waits) => {
+      const { buckets, clock } = start()
+      const passed: number[] = []
+      for (const ms of waits) {
+        clock.advance(ms)
+        const taken = buckets.take(chargesOf({ limit: `${calls}/1s`, burst }))
+        if (taken === 'ok') passed.push(clock.nowMs())
+        else if (typeof taken === 'object' && 'waitMs' in taken && (taken.waitMs < 1 || taken.waitMs > 1000))
+          throw new Error(`wait ${taken.waitMs}`)
+      }
+      const most = Math.max(
+        0,
+        ...passed.map(at => passed.filter(each => each >= at && each < at + 1000).length),
+      )
+      if (most > calls + burst) throw new Error(`${most} calls passed`)
+    },
+  ),
+  runs(500).numRuns,
+)
