@@ -7,9 +7,9 @@ import {
   clientTurns,
   KNOWN_SKILLS,
   knownCompletions,
-  knownTaskSupport,
   ownRequestsFirst,
   requestLogLevels,
+  taskSupport,
 } from '../mux/calls/core-interceptors.js'
 import { ANSWER } from '../mux/calls/interceptor-chains.js'
 import type { Features, RouterParts } from '../mux/compose.js'
@@ -66,8 +66,9 @@ export const callPath = (parts: RouterParts, settings: CallPathSettings): Featur
     ...(servers.some(({ serialize }) => serialize) ? [clientTurns(parts.turns)] : []),
     ownRequestsFirst(parts.clock),
     requestLogLevels(parts.logLevels.servers),
-    knownTaskSupport(catalog),
+    taskSupport(catalog),
     KNOWN_SKILLS,
+    parts.taskCalls.interceptor,
   ]
   return { interceptors, observers: [audit, callMeter].filter(one => one !== undefined) }
 }

@@ -1,6 +1,12 @@
-import { type Extensions, extensionsWithout, joinExtensions, readExtensions } from '../model/extensions.js'
+import { type Extensions, extensionsWithout, joinExtensions } from '../model/extensions.js'
 import type { ServerRequestMode, Welcome } from '../model/links.js'
-import type { ServerCapabilities, ServerFacts } from '../model/peer.js'
+import {
+  announcesTasks,
+  extensionsOf,
+  hasSessions,
+  type ServerCapabilities,
+  type ServerFacts,
+} from '../model/peer.js'
 import type { View } from './views/view.js'
 
 /** Maximum length of one server's instructions, in UTF-16 units. The rest is cut. */
@@ -23,10 +29,8 @@ export const joinCapabilities = (
   const isUnknown = !isComplete || hasHidden
   const some = (test: (capabilities: ServerCapabilities) => boolean): boolean =>
     known.some(({ capabilities }) => test(capabilities))
-  const extensions = joinExtensions(
-    known.map(({ announced }) => readExtensions(announced)),
-    mode,
-  )
+  const extensions = joinExtensions(known.map(extensionsOf), mode)
+  const tasks = known.some(facts => announcesTasks(facts) && hasSessions(facts) === (mode === 'pushed'))
   // The files of skills are resources, and changed skills are reported as such.
   const resources =
     isUnknown || some(capabilities => (capabilities.resources ?? capabilities.skills) !== undefined)
@@ -40,6 +44,7 @@ export const joinCapabilities = (
       completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
       ...joinSkills(known),
+      ...(tasks && { tasks }),
       ...(extensions.size > 0 && { extensions }),
     },
     isComplete,

@@ -25,12 +25,12 @@ interface ExtensionRow {
   readonly kind: 'hop' | 'carried'
   /** The mode of the only peers that may see it; undefined: all. */
   readonly mode?: ServerRequestMode
-  /** False if clients of several servers cannot use it, although their declarations reach the servers. */
-  readonly isAnnounced?: boolean
   /** Settings that are true for all servers together if they are true for one of them. */
   readonly flags?: readonly string[]
   /** The kind of items that it is about: clients that must not see those cannot use it. */
   readonly about?: 'resources'
+  /** False if the proxy announces it without the settings of its servers. */
+  readonly hasSettings?: boolean
 }
 
 const PREFIX = 'io.modelcontextprotocol/'
@@ -49,7 +49,7 @@ const ROWS: ReadonlyMap<string, ExtensionRow> = new Map<string, ExtensionRow>([
   [`${PREFIX}enterprise-managed-authorization`, { kind: 'hop' }],
   [UI, { kind: 'carried' }],
   [SKILLS, { kind: 'carried', flags: ['directoryRead'], about: 'resources' }],
-  [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', isAnnounced: false }],
+  [TASKS_EXTENSION, { kind: 'carried', mode: 'returned', hasSettings: false }],
 ])
 
 /** Returns whether peers of a mode may see an extension that reaches them through the proxy. */
@@ -82,16 +82,14 @@ const NONE: Extensions = new Map()
 export const joinExtensions = (announced: readonly Extensions[], mode: ServerRequestMode): Extensions => {
   const ids = new Set(announced.flatMap(each => [...each.keys()]))
   return new Map(
-    [...ids]
-      .filter(id => isCarried(id) && mayPass(id, mode) && ROWS.get(id)?.isAnnounced !== false)
-      .map(id => [
-        id,
-        mergeSettings(
-          announced.flatMap(each => each.get(id) ?? []),
-          ROWS.get(id)?.flags ?? [],
-        ),
-      ]),
+    [...ids].filter(id => isCarried(id) && mayPass(id, mode)).map(id => [id, settingsOf(id, announced)]),
   )
+}
+
+const settingsOf = (id: string, announced: readonly Extensions[]): JsonText => {
+  const { hasSettings = true, flags = [] } = ROWS.get(id) ?? {}
+  const settings = announced.flatMap(each => each.get(id) ?? [])
+  return hasSettings ? mergeSettings(settings, flags) : EMPTY
 }
 
 /** Returns the settings that all servers agree on, otherwise `{}`, with the flags that any of them sets. */

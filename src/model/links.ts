@@ -122,6 +122,8 @@ export interface Call extends Viewer {
   /** The `name` in `params`, if they are known to hold only `name` and `arguments`. */
   readonly named?: string | undefined
   readonly wantsProgress: boolean
+  /** The client's progress token, which outlives the call if that becomes a task of a session. */
+  readonly progressToken?: JsonText | undefined
   /** The client's own id, and its network origin; for tracing. */
   readonly id?: JsonText | undefined
   readonly arrival?: Arrival | undefined
@@ -160,6 +162,8 @@ export interface Welcome {
     /** True if a visible server has skills, and if one reads their directories; absent otherwise. */
     readonly skills?: boolean
     readonly directories?: boolean
+    /** True if tool calls may become tasks in the form of the client's revision. */
+    readonly tasks?: boolean | undefined
     /** The extensions of the visible servers; absent if there are none. */
     readonly extensions?: Extensions | undefined
   }
@@ -234,8 +238,10 @@ export interface Request {
   readonly followsTasks?: boolean | undefined
   /** Over HTTP: additional headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The lifetime of a requested task (2025-11-25, basic/utilities/tasks). */
+  /** The lifetime of a task that the proxy requests and polls (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
+  /** The task that the client requests and polls, as it wrote it. */
+  readonly task?: JsonText | undefined
   /**
    * True if the proxy does not know the method: params and result keep every byte but the ids, tokens and
    * envelope of this hop.
@@ -272,6 +278,8 @@ export interface CallSink {
   /** The call that the request belongs to; a wrapping sink has the same owner. */
   readonly owner?: object | undefined
   progress(progress: Progress): void
+  /** Receives other notifications about a listening request; absent for all other requests. */
+  notified?(method: string, params: JsonText | undefined): void
   ended: Settle
 }
 

@@ -1,6 +1,7 @@
-import type { JsonText } from '../kernel/json/text.js'
-import type { Declaration } from './extensions.js'
+import { at, type JsonText } from '../kernel/json/text.js'
+import { type Declaration, type Extensions, mayPass, readExtensions, TASKS_EXTENSION } from './extensions.js'
 import { isLegacyRevision, type Revision } from './revision.js'
+import type { ServerRequestMode } from './server-request-mode.js'
 
 /** The client's capabilities, reduced to those that the proxy understands and can honour on its behalf. */
 export interface ClientCapabilities {
@@ -75,3 +76,28 @@ export const hasSessions = ({ revision }: Pick<ServerFacts, 'revision'>): boolea
 
 /** Returns whether a peer has tasks that are not an extension (2025-11-25, basic/utilities/tasks). */
 export const hasOwnTasks = ({ revision }: Pick<ServerFacts, 'revision'>): boolean => revision === '2025-11-25'
+
+/** Returns the extensions of a server that its revision may have. */
+export const extensionsOf = ({
+  announced,
+  revision,
+}: Pick<ServerFacts, 'announced' | 'revision'>): Extensions =>
+  new Map(
+    [...readExtensions(announced)].filter(([id]) =>
+      mayPass(id, isLegacyRevision(revision) ? 'pushed' : 'returned'),
+    ),
+  )
+
+/** Returns whether a server announces tasks of tool calls in the form of its own revision. */
+export const announcesTasks = (facts: Pick<ServerFacts, 'announced' | 'revision'>): boolean =>
+  hasSessions(facts)
+    ? hasOwnTasks(facts) && at(facts.announced, 'tasks', 'requests', 'tools', 'call') !== undefined
+    : extensionsOf(facts).has(TASKS_EXTENSION)
+
+/** Returns whether a client follows the tasks of 2026-07-28 by itself, as it declares on each request. */
+export const declaresTasks = (client: {
+  readonly serverRequests: ServerRequestMode
+  readonly capabilities: ClientCapabilities
+}): boolean =>
+  client.serverRequests === 'returned' &&
+  client.capabilities.declared?.extensions.has(TASKS_EXTENSION) === true

@@ -105,6 +105,17 @@ const dataOf = (fault: Fault): object | undefined => {
   return reason === undefined ? fault.data : { reason, ...fault.data }
 }
 
+/** The code of a request that needs a capability of its client (2026-07-28, basic, "Error Codes"). */
+export const MISSING_CAPABILITY = -32021
+
+/** Makes the error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
+export const missingCapability = (required: JsonText): JsonText =>
+  objectText([
+    ['code', textOf(MISSING_CAPABILITY)],
+    ['message', textOf('Missing required client capability')],
+    ['data', objectText([['requiredCapabilities', required]])],
+  ])
+
 /** Returns the code of a JSON-RPC error; undefined if it is missing or not an integer. */
 export const errorCode = (error: JsonText): number | undefined => {
   const code = numberMember(error, 'code')

@@ -35,12 +35,17 @@ import type { Sealer } from './input-required/retry/sealed-state.js'
 import { UrlElicitations } from './input-required/url-elicitations.js'
 import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
+import { TaskListens } from './notifications/task-listens.js'
 import type { RuleGate } from './rules/gate.js'
 import { LongResults } from './search/long-results.js'
 import { SearchCalls, type SearchCallsContext } from './search/search-calls.js'
 import { PassedNotifications } from './server-requests/passed-notifications.js'
 import { type OnAsked, ServerRequests } from './server-requests/server-requests.js'
 import { type SignInPages, SignIns } from './sign-in/sign-ins.js'
+import { SessionTasks } from './tasks/session-tasks.js'
+import { TaskCalls } from './tasks/task-calls.js'
+import { TaskIds } from './tasks/task-ids.js'
+import { TaskOutcomes } from './tasks/task-outcomes.js'
 
 export interface RouterOptions {
   readonly servers: readonly ServerOptions[]
@@ -122,28 +127,31 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     ...{ ...base, catalog, owners },
     refusalOf: (viewer, owned) => options.rules?.()?.refusalOf(viewer, owned),
   })
-  const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter })
-
   const passedNotifications = new PassedNotifications({ catalog, calls, pool, clients, log })
 
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
-  const questions = composeQuestions(options, { pool, catalog, calls, logLevels, callMeter })
+  const [taskIds, sessionTasks] = [new TaskIds(options.sealer), new SessionTasks()]
+  const questions = composeQuestions(options, { pool, catalog, calls, logLevels, callMeter, sessionTasks })
   const { states, urlElicitations, deferredRoots, serverRequests, retries } = questions
   const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })
   const signIns = new SignIns({ catalog, clock, states, pages: options.signInPages })
   const shown = { catalog, owners, serverRequests, states, urlElicitations }
-  const presenter = new ResultPresenter({ ...shown, meter: options.meter })
+  const tasks = new TaskOutcomes(taskIds, sessionTasks)
+  const presenter = new ResultPresenter({ ...shown, tasks, meter: options.meter })
   const sending = { clock, catalog, owners, calls, logLevels, serverRequests, deferredRoots }
   const forwarder = new Forwarder({ ...sending, presenter, meter: callMeter })
+  const taskCalls = new TaskCalls({ ids: taskIds, catalog, clients, forwarder })
+  const listens = new TaskListens({ ...base, ids: taskIds, servers: taskCalls, presenter })
+  const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter, listens })
   const admission = new Admission(clock, bounds, callMeter)
   const searchCalls = createSearch(options, { catalog, owners, starter })
 
   return {
     ...{ clock, pool, catalog, owners, calls, faults, callMeter, admission, turns: new ClientTurns(clock) },
     ...{ clients, starter, workspaces, searchCalls, signIns, forwarder, ...questions },
-    ...{ listChanged, logLevels, subscriptions, streams, passedNotifications },
+    ...{ listChanged, logLevels, subscriptions, streams, passedNotifications, taskCalls, sessionTasks },
   }
 }
 
@@ -156,10 +164,11 @@ const composeQuestions = (
     readonly calls: CallTable
     readonly logLevels: LogLevels
     readonly callMeter: CallMeter | undefined
+    readonly sessionTasks: SessionTasks
   },
 ) => {
   const { clock, sealer, bounds = new LimitCounters() } = options
-  const { pool, catalog, calls, logLevels, callMeter } = parts
+  const { pool, catalog, calls, logLevels, callMeter, sessionTasks } = parts
   const states = new RequestStates(sealer, options.replica)
   const urlElicitations = new UrlElicitations(clock)
   const deferredRoots = new DeferredRoots(clock, states)
@@ -167,7 +176,7 @@ const composeQuestions = (
   const parkedCalls = new ParkedCalls({ catalog, clock, bounds, states, logLevels, onParked })
   const asked = { calls, states, urlElicitations, deferredRoots, isShared: () => pool.servers.length > 1 }
   const onAsked = bothAsked(options.onAsked, callMeter?.asked)
-  const serverRequests = new ServerRequests({ ...options, ...asked, catalog, onAsked })
+  const serverRequests = new ServerRequests({ ...options, ...asked, catalog, onAsked, sessionTasks })
   const retries = new InputRetries({ states, parkedCalls, deferredRoots, urlElicitations })
   return { states, urlElicitations, deferredRoots, parkedCalls, serverRequests, retries }
 }

@@ -22,6 +22,7 @@ import { compose, type Features, type RouterOptions, type RouterParts } from './
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
 import type { RuleGate } from './rules/gate.js'
+import { isAboutTask } from './tasks/session-tasks.js'
 
 export interface Load {
   readonly clients: number
@@ -214,6 +215,9 @@ export class Router implements ClientHandler, ConnectionListener {
       case 'listen':
         this.#parts.streams.listen(call)
         return
+      case 'task':
+        this.#parts.taskCalls.serve(call)
+        return
       case 'log-level':
         this.#parts.logLevels.set(call, this.pool.connections())
     }
@@ -281,6 +285,7 @@ export class Router implements ClientHandler, ConnectionListener {
   left(client: Client): void {
     for (const observer of this.#features.observers) observer.left(client)
     const { clients, subscriptions, logLevels, urlElicitations, searchCalls, signIns, pool } = this.#parts
+    this.#parts.sessionTasks.forget(client)
     clients.remove(client)
     searchCalls?.forget(client)
     signIns.forget(client)
@@ -300,11 +305,13 @@ export class Router implements ClientHandler, ConnectionListener {
 
   lost(connection: Connection): void {
     this.#parts.calls.lost(connection)
+    this.#parts.sessionTasks.lost(connection)
     this.catalog.lost(connection)
   }
 
   ended(connection: Connection): void {
     this.#parts.calls.lost(connection)
+    this.#parts.sessionTasks.lost(connection)
     this.catalog.ended(connection)
   }
 
@@ -334,10 +341,12 @@ export class Router implements ClientHandler, ConnectionListener {
   serverNotified(
     connection: Connection,
     method: string,
-    params: JsonText | undefined,
+    said: JsonText | undefined,
     about: DownstreamCall | undefined,
   ): void {
-    const { logLevels, subscriptions, urlElicitations, passedNotifications } = this.#parts
+    const { logLevels, subscriptions, urlElicitations, passedNotifications, sessionTasks } = this.#parts
+    if (this.#isTold(connection, method, said)) return
+    const params = said && !this.passesUnknown ? sessionTasks.withShown(connection, said) : said
     const isListened = this.passesUnknown && passedNotifications.toListener(connection, method, params, about)
     if (isListened) return
     const lists = listsChangedBy(method)
@@ -347,6 +356,15 @@ export class Router implements ClientHandler, ConnectionListener {
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
     else if (this.passesUnknown) passedNotifications.toClients(connection, method, params, about)
     else passedNotifications.drop(connection, method)
+  }
+
+  /** Returns whether a notification is about a task, and tells its session. */
+  #isTold(connection: Connection, method: string, params: JsonText | undefined): boolean {
+    // A single server and its client know the task by the same id, but not its progress token.
+    if (!isAboutTask(method) || (this.passesUnknown && method !== 'notifications/progress')) return false
+    const sees = (client: Client) => this.catalog.sees(viewerOf(client), connection.server, 'tools')
+    this.#parts.sessionTasks.notify(connection, method, params, sees)
+    return true
   }
 
   async #page(call: CallRecord, list: ListName): Promise<void> {

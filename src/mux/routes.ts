@@ -1,5 +1,5 @@
 import { at, type JsonText, kindOf, memberOf, membersOf, some, stringOf } from '../kernel/json/text.js'
-import { SKILLS } from '../model/extensions.js'
+import { SKILLS, TASKS_EXTENSION } from '../model/extensions.js'
 import { type Call, LISTEN, type ServerRequestMode, type Welcome } from '../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../model/listing.js'
 
@@ -36,13 +36,15 @@ export interface Conditions {
   readonly serverRequests?: ServerRequestMode
   /** The extension that defines the method. A proxy with a single server passes it on. */
   readonly extension?: string
+  /** True if only clients whose revision has tasks have the method. */
+  readonly isOfTasks?: boolean
 }
 
 /** The handler of a request: the merged lists, the owner of its subject, or a part of the router. */
 type Target =
   | { readonly way: 'catalog'; readonly list: ListName }
   | { readonly way: 'owner'; readonly by: NamedBy }
-  | { readonly way: 'subscribe' | 'unsubscribe' | 'listen' | 'log-level' }
+  | { readonly way: 'subscribe' | 'unsubscribe' | 'listen' | 'log-level' | 'task' }
 
 export type Route = Target & Conditions
 
@@ -63,6 +65,10 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['skills/list', { way: 'catalog', list: 'skills', needs: 'skills', extension: SKILLS }],
   ['skills/get', { way: 'owner', by: 'uri', needs: 'skills', extension: SKILLS }],
   ['resources/directory/read', { way: 'owner', by: 'uri', needs: 'directories', extension: SKILLS }],
+  ['tasks/get', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION }],
+  ['tasks/cancel', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION }],
+  ['tasks/result', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION, serverRequests: 'pushed' }],
+  ['tasks/update', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION, serverRequests: 'returned' }],
 ])
 
 /** Members of the filter of a listening request that the proxy knows. */

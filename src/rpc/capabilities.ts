@@ -7,11 +7,11 @@ import {
   memberOf,
   membersOf,
   ownText,
+  rawText,
   some,
   stringOf,
   textMember,
   textOf,
-  withMember,
   withMembers,
 } from '../kernel/json/text.js'
 import {
@@ -38,7 +38,7 @@ const DECODED: ReadonlySet<string> = new Set(['roots', 'sampling', 'elicitation'
 
 /** Encodes `ServerCapabilities` for a client of `revision`, without members that its schema lacks. */
 export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): JsonText => {
-  const { tools, prompts, resources, completions, logging, extensions } = welcome.capabilities
+  const { tools, prompts, resources, completions, logging, tasks, extensions } = welcome.capabilities
   const known = textOf({
     ...(tools && { tools: { listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
@@ -47,9 +47,14 @@ export const encodeServerCapabilities = (welcome: Welcome, revision: Revision): 
     ...(logging && { logging: {} }),
   })
   if (welcome.own !== undefined) return withOwnCapabilities(known, welcome.own, revision)
-  if (extensions === undefined) return known
-  return withMember(known, 'extensions', encodeExtensions(extensions))
+  return withMembers(known, [
+    ...(tasks === true && hasOwnTasks({ revision }) ? [['tasks', OWN_TASKS] as const] : []),
+    ...(extensions === undefined ? [] : [['extensions', encodeExtensions(extensions)] as const]),
+  ])
 }
+
+/** The tasks of 2025-11-25 that clients of several servers may use: they are not listed. */
+const OWN_TASKS = rawText('{"cancel":{},"requests":{"tools":{"call":{}}}}')
 
 /**
  * Adds the capabilities of a server that is exposed unchanged: in its own form where the proxy has them too,

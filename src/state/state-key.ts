@@ -88,6 +88,8 @@ export const createLazySealer = (source: KeySource): Sealer => {
   return {
     seal: (state, ttlMs) => load().seal(state, ttlMs),
     open: text => load().open(text),
+    sealTask: task => load().sealTask(task),
+    openTask: text => load().openTask(text),
   }
 }
 

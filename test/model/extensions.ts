@@ -6,10 +6,11 @@ const PREFIX = 'io.modelcontextprotocol/'
 
 const joined = (id: string, settings: readonly string[]): readonly string[] => {
   const announced = settings.map(text => {
-    const extensions = `"${PREFIX}${id}":${text},"${PREFIX}tasks":{},"com.example/x":{}`
+    const extensions = `"${PREFIX}${id}":${text},"${PREFIX}tasks":{"y":1},"com.example/x":{}`
     return readExtensions(rawText(`{"extensions":{${extensions}}}`))
   })
-  return [...joinExtensions(announced, 'returned')].map(([id, text]) => `${id} ${text}`)
+  const all = [...joinExtensions(announced, 'returned')].map(([name, text]) => `${name} ${text}`)
+  return all.filter(text => !text.startsWith(`${PREFIX}tasks`) || id === 'tasks')
 }
 
 t.test('of several servers apps and skills are announced, with the settings that all agree on', async t => {
@@ -43,4 +44,10 @@ t.test('a server has skills if it announces the extension', async t => {
   t.same(told('{"directoryRead":"true"}'), { directoryRead: false })
   t.equal(told('[]'), undefined)
   t.equal(skillsIn(rawText('{"skills":{}}')), undefined)
+})
+
+t.test('tasks are announced without settings, to peers of 2026-07-28', async t => {
+  t.same(joined('tasks', ['{"x":1}', '{"x":1}']), [`${PREFIX}tasks {}`])
+  const tasks = new Map([[`${PREFIX}tasks`, rawText('{}')]])
+  t.equal(joinExtensions([tasks], 'pushed').size, 0)
 })

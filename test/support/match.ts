@@ -32,11 +32,17 @@ const LABELLED = new Set([
   'elicitationid',
   'mcp-session-id',
   'requeststate',
+  'taskid',
+  'taskids',
+  'mcp-name',
   'io.modelcontextprotocol/subscriptionid',
 ])
 const LABEL = /^[#~][a-z]*\d*$/
-/** A sealed text is opaque except for its key. */
-const SEALED = /^v1\.[\w-]+\.[\w-]+$/
+/** A sealed text is opaque except for its key; the id of a task is marked as one. */
+const SEALED: Readonly<Record<string, RegExp>> = {
+  requestState: /^v1\.[\w-]+\.[\w-]+$/,
+  taskId: /^t1\.v1\.[\w-]+\.[\w-]+$/,
+}
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -69,14 +75,15 @@ export class Labels {
       if (!this.has(value)) throw new Mismatch(`nobody knows yet what ${value} is`)
       return this.#values.get(value)
     }
-    if (Array.isArray(value)) return value.map(item => this.fill(item))
+    if (Array.isArray(value)) return value.map(item => this.fill(item, key))
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.fill(item, name)]))
   }
 
   /** Throws a Mismatch with the place where a message differs from the vector; binds labels on first use. */
   match(expected: unknown, actual: unknown, at: readonly string[] = []): void {
-    const key = at.at(-1) ?? ''
+    // The items of a list are called like the list.
+    const key = at.findLast(name => !/^\d+$/.test(name)) ?? ''
     const comparable = COMPARABLE[key]
     if (comparable !== undefined && isDeepStrictEqual(comparable(expected), comparable(actual))) return
     if (isLabel(key, expected)) this.#label(expected, actual, at)
@@ -92,7 +99,7 @@ export class Labels {
 
   #label(label: string, actual: unknown, at: readonly string[]): void {
     if (actual === undefined) throw differ(label, actual, at)
-    if (label.startsWith('~') && at.at(-1) === 'requestState' && !SEALED.test(String(actual)))
+    if (label.startsWith('~') && SEALED[at.at(-1) ?? '']?.test(String(actual)) === false)
       throw differ('a sealed text', actual, at)
     if (!this.has(label)) this.bind(label, actual)
     else if (!isDeepStrictEqual(this.#values.get(label), actual)) {

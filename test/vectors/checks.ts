@@ -332,7 +332,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a server that hangs, fails or is away delays the other lists no longer than the wait',
     ],
   ],
-  'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count, and tasks and extensions of none']],
+  'LC-12': [['catalog/capabilities.ts', 'servers of all revisions count']],
   'LG-2': [
     [
       'mux/calls/log-levels.ts',
@@ -439,13 +439,6 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
       'a schema as deep as a message may be is neither walked to its end nor fatal',
     ],
     ['wire/classify.ts', 'a document of any depth is refused, not recursed into'],
-  ],
-  'TK-1': [
-    ['eras/legacy/project/messages.ts', 'a client gets the members of its revision, and unknown ones'],
-    [
-      'eras/legacy/client-side/uplink.ts',
-      'each revision is agreed to, everything else gets the newest as counter-offer',
-    ],
   ],
   'TR-1': [
     [
@@ -560,6 +553,7 @@ const COVERED: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
   'TK-4': [
     ['scenarios/isolation.ts', 'credentials stay on their hop, and servers learn nothing of each other'],
+    ['mux/tasks/task-calls.ts', 'tasks are announced to clients that can follow those of a visible server'],
   ],
   'TR-15': [['scenarios/isolation.ts', 'one port serves clients of every age at once']],
   'UP-19': [

@@ -3,12 +3,13 @@ import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
+import { announcesTasks } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { isForOne, type OwnPeerRequest } from '../../peers/own-requests.js'
 import { isSameList, type Listed } from '../listed.js'
-import { type ReadList, readList } from './list-reader.js'
+import { type ReadList, readList, withoutTaskSupport } from './list-reader.js'
 import { type ListState, type ListStates, newListStates, type Reading } from './list-state.js'
 import { offers } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
@@ -259,12 +260,11 @@ export class ConnectionLists {
       state.isDue = false
       const capabilities = state.declared.own
       const limit = { clock, timeoutMs: server.timeouts.listMs, own, capabilities }
-      this.#wasRead(
-        state,
-        offers(link.facts, list)
-          ? await readList(connection.meter.traces?.over(link) ?? link, list, limit, bounds)
-          : EMPTY,
-      )
+      const found = offers(link.facts, list)
+        ? await readList(connection.meter.traces?.over(link) ?? link, list, limit, bounds)
+        : EMPTY
+      const isAsSaid = list !== 'tools' || announcesTasks(link.facts)
+      this.#wasRead(state, isAsSaid ? found : withoutTaskSupport(found))
     } catch (thrown) {
       state.isDue = true
       state.failingSinceMs ??= clock.nowMs()

@@ -159,7 +159,7 @@ const requestState = z.object(
     keys: anyTexts(KEYS_FIX)
       .optional()
       .describe(
-        'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one an hour later. If absent, the proxy generates a key and keeps it in the state folder.',
+        'Keys of 32 bytes in base64 (`openssl rand -base64 32`), needed only if several machines serve the same clients. The first key encrypts, all keys decrypt: to replace a key, put the new one in front, and remove the old one once the last task that clients follow is over, after an hour at the earliest. If absent, the proxy generates a key and keeps it in the state folder.',
       )
       .meta({ as: 'stateKeys', reload: 'restart' }),
   },

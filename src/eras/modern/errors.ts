@@ -7,7 +7,6 @@ import {
   kindOf,
   memberOf,
   membersOf,
-  objectText,
   rawText,
   some,
   stringOf,
@@ -19,6 +18,7 @@ import {
   asInternalError,
   errorCode,
   faultText,
+  missingCapability,
   ownErrorText,
   RPC_CODES,
   withErrorCode,
@@ -53,14 +53,6 @@ export const encodeModernEnd = (end: Answer & { readonly kind: 'fault' }): JsonT
 /** Makes the error of headers that contradict the body; `message` comes from `checkHeaders`. */
 export const headerMismatch = (message: string): JsonText =>
   ownErrorText(MODERN_CODES.headerMismatch, message)
-
-/** Makes the error of a request that needs a capability; `required` is a `ClientCapabilities` object. */
-const missingCapability = (required: JsonText): JsonText =>
-  objectText([
-    ['code', textOf(MODERN_CODES.missingCapability)],
-    ['message', textOf('Missing required client capability')],
-    ['data', objectText([['requiredCapabilities', required]])],
-  ])
 
 // ── servers' errors ──
 

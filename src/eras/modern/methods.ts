@@ -29,6 +29,9 @@ const EXTENSION_REQUESTS: ReadonlyMap<string, RequestTraits> = new Map<string, R
   ['skills/get', CACHEABLE],
   // The extension does not require the hints (SEP-2640), but SDK 2.4 does.
   ['resources/directory/read', CACHEABLE],
+  ['tasks/get', PLAIN],
+  ['tasks/update', PLAIN],
+  ['tasks/cancel', PLAIN],
 ])
 
 const traitsOf = (method: string): RequestTraits | undefined =>
@@ -59,6 +62,9 @@ export const REQUEST_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/message',
 ])
 
+/** The notification of a task's new state (SEP-2663). */
+export const TASK_REPORT = 'notifications/tasks'
+
 /** Notifications that a server may send on the stream of `subscriptions/listen` only. */
 export const LISTEN_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/subscriptions/acknowledged',
@@ -66,6 +72,7 @@ export const LISTEN_NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
   'notifications/resources/updated',
+  TASK_REPORT,
 ])
 
 /**

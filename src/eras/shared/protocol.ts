@@ -1,7 +1,7 @@
 import { type JsonText, memberOf } from '../../kernel/json/text.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LEGACY_REVISIONS, type Revision } from '../../model/revision.js'
-import { errorText, RPC_CODES } from '../../model/rpc-error.js'
+import { errorText, MISSING_CAPABILITY, RPC_CODES } from '../../model/rpc-error.js'
 import { idKey, isId } from '../../wire/jsonrpc.js'
 
 /** The first revision without a handshake. */
@@ -37,7 +37,7 @@ export const claimsModern = (header: string | undefined): boolean =>
 /** Error codes that 2026-07-28 defines, each with HTTP status 400 (basic, "Error Codes"). */
 export const MODERN_CODES = {
   headerMismatch: -32020,
-  missingCapability: -32021,
+  missingCapability: MISSING_CAPABILITY,
   unsupportedVersion: -32022,
 } as const
 

@@ -133,6 +133,14 @@ export class CallRecord implements ClientSide {
 
   /** True if its method passes to the only server, because the proxy does not know it. */
   isPassed = false
+  /** True if it was called through a search tool, whose client never gets a task. */
+  isSearched = false
+  /** True if it is a request about a task of its client. */
+  isAboutTask = false
+  /** True if its client follows the task that the server may create, instead of the proxy. */
+  followsTask = false
+  /** The task that its client requests, as it wrote it (2025-11-25, basic/utilities/tasks). */
+  task: JsonText | undefined
 
   // ── from the stage `routed` on ──
 

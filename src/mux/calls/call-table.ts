@@ -99,7 +99,8 @@ export class CallTable {
     const entry = this.#byConnection.get(connection)
     if (entry === undefined || place === undefined || !entry.calls.remove(place)) return
     if (call.call.client.serverRequests === 'returned') entry.returned -= 1
-    if (call.taskId !== undefined) entry.byTask.delete(call.taskId)
+    const { taskId } = call
+    if (taskId !== undefined && entry.byTask.get(taskId) === call) entry.byTask.delete(taskId)
     this.end(connection)
   }
 

@@ -2,10 +2,12 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import { Fault } from '../../kernel/faults.js'
+import { at, memberOf, stringOf } from '../../kernel/json/text.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import { insufficientScope } from '../../model/access.js'
+import type { Downlink } from '../../model/links.js'
 import { failed, succeeded } from '../../model/outcome.js'
-import { canAnswerQuestions } from '../../model/peer.js'
+import { announcesTasks, canAnswerQuestions, declaresTasks, hasOwnTasks } from '../../model/peer.js'
 import { type CallVerdict, type Interceptor, NEXT, type RoutedRecord } from './call-record.js'
 import type { ClientTurns } from './client-turns.js'
 import type { ServerLevels } from './log-levels.js'
@@ -110,14 +112,43 @@ export const ownRequestsFirst = (clock: Clock): Interceptor => ({
   },
 })
 
-/** Reads the tool list, which shows whether a tool must be called as a task. */
-export const knownTaskSupport = (catalog: Pick<Catalog, 'find' | 'readOnce'>): Interceptor => ({
+/**
+ * Decides who follows a task of a call: its client, or the proxy. Reads the tool list, which shows whether a
+ * tool may or must be called as a task.
+ */
+export const taskSupport = (catalog: Pick<Catalog, 'find' | 'readOnce'>): Interceptor => ({
   name: 'task support',
   stage: 'sending',
   methods: ['tools/call'],
   run: (record: RoutedRecord) => {
-    const mayNeedTask = record.connection.link?.facts.capabilities.tasks === true
-    if (!mayNeedTask || catalog.find(record, 'tools', record.exposed) !== undefined) return NEXT
-    return after(catalog.readOnce(record, 'tools'))
+    const { link } = record.connection
+    if (link?.facts.capabilities.tasks !== true) return NEXT
+    const isKnown = catalog.find(record, 'tools', record.exposed) !== undefined
+    const verdict = (): CallVerdict => taskVerdict(record, link, catalog)
+    return isKnown ? verdict() : catalog.readOnce(record, 'tools').then(verdict)
   },
 })
+
+type Tools = Pick<Catalog, 'find'>
+
+const taskVerdict = (record: RoutedRecord, link: Downlink, tools: Tools): CallVerdict => {
+  const { client, owner, isSearched } = record
+  if (owner.server.shares.isAlone || isSearched || !announcesTasks(link.facts)) return NEXT
+  if (link.serverRequests === 'pushed') return requestedTask(record, tools)
+  record.followsTask = declaresTasks(client)
+  return NEXT
+}
+
+/** Lets a session request a task of a tool that supports tasks (2025-11-25, basic/utilities/tasks). */
+const requestedTask = (record: RoutedRecord, tools: Tools): CallVerdict => {
+  const { client, params, named, exposed } = record
+  const task = named === undefined && hasOwnTasks(client) ? params && memberOf(params, 'task') : undefined
+  if (task === undefined) return NEXT
+  const tool = tools.find(record, 'tools', exposed)
+  const support = tool && stringOf(at(tool.text, 'execution', 'taskSupport'))
+  if (support !== 'optional' && support !== 'required')
+    return failed(new Fault('unknown-method', `Tool ${shortName(exposed, 128)} does not support tasks`))
+  record.task = task
+  record.followsTask = true
+  return NEXT
+}

@@ -86,7 +86,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   pass(record: CallRecord): void {
     const [server] = this.#context.catalog.visibleTo(record).keys()
     if (server === undefined) record.end(failed(noMethod(record)))
-    else this.#route(record, { server, own: '' })
+    else this.forwardTo(record, { server, own: '' })
+  }
+
+  /** Forwards a call to a known server. */
+  forwardTo(record: CallRecord, owned: Owned): void {
+    this.#route(record, owned)
   }
 
   #ownerOf(record: CallRecord, by: NamedAt['by'], retry = record.retry): Owned | Promise<Owned> {
@@ -188,6 +193,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 
   run(inFlight: InFlightCall): CallHandle {
+    // Its server asks the client in the course of it, and names the task (basic/utilities/tasks).
+    if (inFlight.record.isAboutTask) this.calls.becameTask(inFlight, inFlight.taskId)
     return this.#context.serverRequests.send(inFlight, requestFor(inFlight, this.#context))
   }
 

@@ -117,7 +117,8 @@ export class InFlightCall implements CallSink {
   }
 
   get taskId(): string | undefined {
-    return this.#down?.taskId
+    const { isAboutTask, method, ownName } = this.record
+    return isAboutTask && method === 'tasks/result' ? ownName : this.#down?.taskId
   }
 
   /** The call as a parkable one, if its client may get server requests in results. */
@@ -203,7 +204,10 @@ export class InFlightCall implements CallSink {
   }
 
   ended(outcome: Outcome): void {
-    if (outcome.kind === 'task' && this.link.mayReturnTasks) {
+    // A task of a client that follows it is its outcome; a cancelled client's task is cancelled too.
+    const { isAboutTask, followsTask } = this.record
+    const isFollowed = isAboutTask || (followsTask && !this.#isOver)
+    if (outcome.kind === 'task' && this.link.mayReturnTasks && !isFollowed) {
       this.#follow(outcome.result)
       return
     }

@@ -1,7 +1,6 @@
 import { type JsonText, memberOf } from '../../kernel/json/text.js'
-import { TASKS_EXTENSION } from '../../model/extensions.js'
 import type { Client, Downlink, Request } from '../../model/links.js'
-import { hasOwnTasks } from '../../model/peer.js'
+import { declaresTasks, hasOwnTasks } from '../../model/peer.js'
 import type { RoutedRecord } from './call-record.js'
 
 /** The parts of a call that pass between one client and one server. */
@@ -18,7 +17,7 @@ export const passingOf = (record: RoutedRecord, link: Downlink): PassedParts => 
   return {
     isPassed: isPassed || (method === 'tools/call' && asksForTask(client, params, link)),
     takesAnyType: mayExtend && declared.extensions.size > 0,
-    followsTasks: mayExtend && declared.extensions.has(TASKS_EXTENSION),
+    followsTasks: declaresTasks(client),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/text.js'
-import type { Request, Requester } from '../../model/links.js'
+import type { Downlink, Request, Requester } from '../../model/links.js'
 import { bare } from '../input-required/input-retries.js'
 import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
@@ -26,14 +26,16 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
   const { followsTasks, isPassed, takesAnyType } = isAlone ? passingOf(record, link) : UNPASSED
   const hasName = isPassed === true && !isPushed
   const hasHeaders = hasName || record.owner.server.options.passing !== undefined
-  const mayBeTask = isPushed && isPassed !== true && link.facts.capabilities.tasks
   return {
     method,
     params: renamed(record, isPushed),
     isBare: named !== undefined && isPassed !== true,
     wantsProgress,
-    followsTasks: method === 'tools/call' && link.mayReturnTasks && !followsTasks,
-    taskTtlMs: mayBeTask ? taskTtlMs(record, context) : undefined,
+    followsTasks: mayBecomeTask(record, link, followsTasks),
+    taskTtlMs: link.facts.capabilities.tasks
+      ? taskTtlMs(record, isPushed && isPassed !== true, context)
+      : undefined,
+    task: record.task,
     isPassed,
     takesAnyType,
     headers: hasHeaders ? headersFor(record, hasName) : undefined,
@@ -70,9 +72,17 @@ export const requesterOf = (
   logLevel: logLevel ?? logLevels.wantedBy(client),
 })
 
+/** Returns whether a task may replace the result: one that the proxy drives, or the state of a known one. */
+const mayBecomeTask = ({ method, isAboutTask }: RoutedRecord, link: Downlink, isPassed: boolean): boolean =>
+  isAboutTask || (method === 'tools/call' && link.mayReturnTasks && !isPassed)
+
 /** Returns the `ttl` for a tool that can be called only as a task (2025-11-25, basic/utilities/tasks). */
-const taskTtlMs = (record: RoutedRecord, { catalog }: RequestContext): number | undefined => {
-  if (record.method !== 'tools/call') return undefined
+const taskTtlMs = (
+  record: RoutedRecord,
+  mayRequest: boolean,
+  { catalog }: RequestContext,
+): number | undefined => {
+  if (!mayRequest || record.method !== 'tools/call' || record.task !== undefined) return undefined
   const tool = catalog.find(record, 'tools', record.exposed)
   const isRequired = tool !== undefined && stringOf(at(tool.text, 'execution', 'taskSupport')) === 'required'
   return isRequired ? TASK_TTL_MS : undefined

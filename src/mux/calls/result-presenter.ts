@@ -14,7 +14,8 @@ import {
   withAt,
 } from '../../kernel/json/text.js'
 import type { Meter } from '../../kernel/meter.js'
-import type { Call } from '../../model/links.js'
+import type { CallTrace } from '../../model/call-trace.js'
+import type { Call, Client } from '../../model/links.js'
 import { answerOf, type Outcome, succeeded } from '../../model/outcome.js'
 import { errorCode, ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { Connection } from '../../peers/connection.js'
@@ -43,8 +44,17 @@ export interface PresenterContext {
   readonly serverRequests: ServerRequests
   readonly states: RequestStates
   readonly urlElicitations: UrlElicitations
+  readonly tasks: TaskPresenter
   readonly meter?: Meter | undefined
 }
+
+/** Converts outcomes about tasks that clients follow by themselves. Throws Faults. */
+interface TaskPresenter {
+  created(inFlight: InFlightCall, result: JsonText): Outcome
+  about(inFlight: InFlightCall, result: JsonText, convert: (result: JsonText) => ShownResult): Outcome
+}
+
+type ShownResult = Outcome & { readonly kind: 'result' }
 
 /** Converts server outcomes for clients: repairs invalid parts, and exposes URIs under the alias. */
 export class ResultPresenter {
@@ -66,9 +76,29 @@ export class ResultPresenter {
       case 'result':
         return this.#timed(inFlight, outcome)
       case 'task':
+        return this.#task(inFlight, outcome)
       case 'fault':
         return answerOf(outcome)
     }
+  }
+
+  #task(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'task' }): Outcome {
+    const { isAboutTask, followsTask } = inFlight.record
+    if (isAboutTask) return this.#about(inFlight, outcome.result)
+    return followsTask ? this.#context.tasks.created(inFlight, outcome.result) : answerOf(outcome)
+  }
+
+  #about(inFlight: InFlightCall, result: JsonText): Outcome {
+    if (kindOf(result) !== 'object') throw notAnObject()
+    const { client, trace } = inFlight.call
+    return this.#context.tasks.about(inFlight, result, inner =>
+      this.#converted('tools/call', inner, { client, trace, connection: inFlight.connection }),
+    )
+  }
+
+  /** Converts the result of a task's tool for a client. Throws a Fault for a result that it must not get. */
+  toolResult(result: JsonText, client: Client, connection: Connection): JsonText {
+    return this.#converted('tools/call', result, { client, connection }).result
   }
 
   /** Counts large results whose conversion delayed all other messages. */
@@ -86,35 +116,40 @@ export class ResultPresenter {
     }
   }
 
-  #result(
-    { call, connection, record }: InFlightCall,
-    outcome: Outcome & { readonly kind: 'result' },
-  ): Outcome {
+  #result(inFlight: InFlightCall, outcome: ShownResult): Outcome {
+    const { call, connection, record } = inFlight
     const { result } = outcome
     if (outcome.passedFrom !== undefined) return outcome
     if (outcome.isPlain === true) {
       if (outcome.isStructured !== true) this.#checkOutput(call, record.exposed, result)
       return outcome
     }
-    const { catalog, owners } = this.#context
+    if (record.isAboutTask) return this.#about(inFlight, result)
     // Every result is an object (2025-11-25, schema, `Result`); clients would reject anything else.
-    if (kindOf(result) !== 'object') throw new Fault('internal', 'its result is not an object')
+    if (kindOf(result) !== 'object') throw notAnObject()
+    if (call.method === 'tools/call') this.#checkOutput(call, record.exposed, result)
+    const { client, trace } = call
+    return this.#converted(call.method, result, { client, trace, connection })
+  }
+
+  /** Repairs a result, and exposes its URIs. Throws a Fault if it is too large. */
+  #converted(method: string, result: JsonText, { client, connection, trace }: Recipient): ShownResult {
+    const { catalog, owners } = this.#context
     const { bounds } = connection
-    if (hasMoreParts(call.method, result, bounds.max.items)) {
+    if (hasMoreParts(method, result, bounds.max.items)) {
       throw bounds.tooLarge('items', 'its result has too many parts')
     }
-    if (call.method === 'tools/call') this.#checkOutput(call, record.exposed, result)
     const view = catalog.viewOf(connection.server)
     const nullIsValue = connection.facts && connection.serverRequests === 'returned'
     const seen = { isError: false }
-    const repaired = repairResult(call.method, result, nullIsValue, seen)
+    const repaired = repairResult(method, result, nullIsValue, seen)
     if (repaired !== result) {
       this.#context.meter?.counter('mcp_proxy_repairs', view.server.name, 'result').add()
-      if (call.trace !== undefined) call.trace.isRepaired = true
+      if (trace !== undefined) trace.isRepaired = true
     }
-    const shown = rewriteUris(call.method, repaired, uri => {
+    const shown = rewriteUris(method, repaired, uri => {
       if (view.exposure.uris === 'preserve') owners.noteUri(view.server, uri)
-      return catalog.exposedUri(call.client, connection.server, uri)
+      return catalog.exposedUri(client, connection.server, uri)
     })
     return { kind: 'result', result: shown, isError: seen.isError }
   }
@@ -177,6 +212,15 @@ export class ResultPresenter {
     return withAt(error, ['data', 'uri'], textOf(named === record.ownName ? written : exposed))
   }
 }
+
+/** The client of a result, and the connection that it came from. */
+interface Recipient {
+  readonly client: Client
+  readonly connection: Connection
+  readonly trace?: CallTrace | undefined
+}
+
+const notAnObject = (): Fault => new Fault('internal', 'its result is not an object')
 
 /** Returns whether an error shows that a server without a declared capability has no completions. */
 const isUncompleted = (call: Call, connection: Connection, error: JsonText): boolean =>

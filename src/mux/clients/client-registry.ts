@@ -6,7 +6,7 @@ import { shortName } from '../../kernel/secrets/mask.js'
 import { type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
-import { hasSessions } from '../../model/peer.js'
+import { hasOwnTasks, hasSessions } from '../../model/peer.js'
 import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
 import { noMethod } from '../calls/unknown-method.js'
 import { askedName, type Conditions, hasUnknownFilter, ROUTES, type Route } from '../routes.js'
@@ -99,8 +99,9 @@ export class ClientRegistry {
   }
 
   /** Returns whether a client has a method; registers a sessionless client with its first request. */
-  hasMethod(client: Client, { serverRequests }: Conditions): boolean {
+  hasMethod(client: Client, { serverRequests, isOfTasks }: Conditions): boolean {
     if (serverRequests !== undefined && serverRequests !== client.serverRequests) return false
+    if (isOfTasks === true && hasSessions(client) && !hasOwnTasks(client)) return false
     if (client.serverRequests === 'returned') this.add(client)
     return client.serverRequests === 'returned' || this.#byClient.get(client)?.announced !== undefined
   }
@@ -134,8 +135,9 @@ export class ClientRegistry {
 
   /** Returns whether a single server decides about a method: it is unknown, or lacks its capability. */
   #passes(record: CallRecord, route: Route | undefined): boolean {
-    if (!this.hasMethod(record.client, route ?? {})) return false
-    if (route === undefined || route.extension !== undefined) return true
+    const isUnknown = route === undefined || route.extension !== undefined
+    if (!this.hasMethod(record.client, isUnknown ? {} : route)) return false
+    if (isUnknown) return true
     const facts = this.#catalog.own(record)
     const isSessionless = facts !== undefined && !hasSessions(facts)
     if (route.way === 'listen') return isSessionless && hasUnknownFilter(record.params)

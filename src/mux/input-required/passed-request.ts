@@ -10,6 +10,8 @@ const CANCELLED = rawText('{"action":"cancel"}')
 export interface Passing {
   /** Params for the client, instead of the server's. */
   readonly params: JsonText | undefined
+  /** Converts the client's result for the server, where the params name things as the client knows them. */
+  readonly forServer?: ((result: JsonText) => JsonText) | undefined
   /** True if the answer goes straight to a server and must be valid for it. */
   readonly isRepaired: boolean
   over(outcome: Answer | undefined): void
@@ -40,7 +42,10 @@ export class PassedRequest implements ServerRequest {
 
   answer(outcome: Answer): void {
     if (!this.#close(outcome)) return
-    this.#request.answer(this.#passing.isRepaired ? answerFor(this.method, outcome) : outcome)
+    const { isRepaired, forServer } = this.#passing
+    const answer = isRepaired ? answerFor(this.method, outcome) : outcome
+    const isConverted = forServer !== undefined && answer.kind === 'result'
+    this.#request.answer(isConverted ? { ...answer, result: forServer(answer.result) } : answer)
   }
 
   progress(params: JsonText): void {

@@ -22,12 +22,16 @@ import type { Connection } from '../../peers/connection.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
 import type { Audience, Change } from '../clients/list-changed.js'
 import type { ServerStarter } from '../clients/server-starter.js'
+import { extensionMissing, mayFollowTasks } from '../tasks/task-calls.js'
 import type { ResourceSubscriptions, Subscriber } from './resource-subscriptions.js'
+import type { TaskListening, TaskListens } from './task-listens.js'
 
 /**
  * Maximum time for servers to accept resource subscriptions; later ones are missing from the acknowledgement.
  */
 const ACK_WAIT_MS = 5000
+/** The same for tasks: a little shorter, so that those of fast servers are acknowledged. */
+const TASKS_WAIT_MS = 4900
 
 export interface SubscriptionStreamsContext {
   readonly catalog: Catalog
@@ -37,6 +41,7 @@ export interface SubscriptionStreamsContext {
   readonly bounds: LimitCounters
   readonly clients: ClientRegistry
   readonly starter: ServerStarter
+  readonly listens: TaskListens
 }
 
 /**
@@ -65,8 +70,9 @@ export class SubscriptionStreams {
     const { facts } = connection
     if (facts === undefined) return false
     return this.all.some(
-      ({ call, lists }) =>
-        lists.some(list => offers(facts, list)) && connectionOf(call.client) === connection,
+      ({ call, lists, tasks }) =>
+        tasks?.isOn(connection) === true ||
+        (lists.some(list => offers(facts, list)) && connectionOf(call.client) === connection),
     )
   }
 
@@ -74,6 +80,10 @@ export class SubscriptionStreams {
   listen(call: Call): void {
     try {
       const filter = readFilter(call.params)
+      if (filter.tasks !== undefined && !mayFollowTasks(call.client)) {
+        call.end(extensionMissing())
+        return
+      }
       const stream = this.#admit(call)
       call.onCancelled(() => this.#over(stream))
       void this.#open(stream, filter)
@@ -104,12 +114,13 @@ export class SubscriptionStreams {
     return stream
   }
 
-  async #open(stream: Stream, { flags, uris }: SubscriptionFilter): Promise<void> {
+  async #open(stream: Stream, { flags, uris, tasks }: SubscriptionFilter): Promise<void> {
     const { subscriptions, clock, catalog, starter } = this.#context
     const accepted = new Set<string>()
     const answers = uris.map(async uri => {
       if (await this.#subscribe(stream, uri)) accepted.add(uri)
     })
+    if (tasks !== undefined) answers.push(this.#listen(stream, tasks))
     if (answers.length > 0) await within(Promise.all(answers), { clock, ms: ACK_WAIT_MS })
     if (stream.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) subscriptions.leave(stream, uri)
@@ -118,6 +129,7 @@ export class SubscriptionStreams {
     const honoured = {
       flags: flags.filter(flag => offered.some(list => LISTS[list].flag === flag)),
       uris: uris.filter(uri => accepted.has(uri)),
+      tasks: stream.tasks?.accepted,
     }
     starter.openFor(stream.call, listsOf(honoured))
     stream.open(honoured, isComplete)
@@ -137,6 +149,11 @@ export class SubscriptionStreams {
     }
   }
 
+  async #listen(stream: Stream, ids: readonly string[]): Promise<void> {
+    stream.tasks = await this.#context.listens.open(stream.call, ids, TASKS_WAIT_MS)
+    if (stream.at === 'over') stream.tasks.close()
+  }
+
   #over(stream: Stream): void {
     if (stream.at === 'over') return
     stream.at = 'over'
@@ -144,6 +161,7 @@ export class SubscriptionStreams {
     const streams = this.#byPrincipal.get(principal)
     streams?.delete(stream)
     if (streams?.size === 0) this.#byPrincipal.delete(principal)
+    stream.tasks?.close()
     this.#context.subscriptions.forget(stream)
   }
 }
@@ -151,6 +169,8 @@ export class SubscriptionStreams {
 class Stream implements Subscriber, Audience {
   readonly call: Call
   at: 'opening' | 'open' | 'over' = 'opening'
+  /** The requests at servers that report the client's tasks. */
+  tasks: TaskListening | undefined
   readonly #context: SubscriptionStreamsContext
   /** The reported lists, with their versions at the acknowledgement or the last notification. */
   readonly #since = new Map<ListName, string>()
@@ -213,11 +233,14 @@ type Flag = (typeof LISTS)[ListName]['flag']
 const FLAG_NAMES = [...new Set(LIST_NAMES.map(list => LISTS[list].flag))]
 
 const URIS_MAX = 1000
+const TASKS_MAX = 1000
 
 /** The notifications that a client requests, or that are acknowledged (2026-07-28, `SubscriptionFilter`). */
 interface SubscriptionFilter {
   readonly flags: readonly Flag[]
   readonly uris: readonly string[]
+  /** The ids of tasks (SEP-2663); undefined if the client asks for none. */
+  readonly tasks: readonly string[] | undefined
 }
 
 /** Reads the filter of `subscriptions/listen`. Throws a Fault `invalid-params`. */
@@ -226,7 +249,8 @@ const readFilter = (params: JsonText | undefined): SubscriptionFilter => {
   if (filter === undefined || kindOf(filter) !== 'object') throw malformed('notifications must be an object')
   return {
     flags: FLAG_NAMES.filter(name => isSet(filter, name)),
-    uris: [...urisOf(filter)],
+    uris: textsIn(filter, 'resourceSubscriptions', URIS_MAX) ?? [],
+    tasks: textsIn(filter, 'taskIds', TASKS_MAX),
   }
 }
 
@@ -237,17 +261,18 @@ const isSet = (filter: JsonText, name: Flag): boolean => {
   return flag.toString('latin1') === 'true'
 }
 
-const urisOf = (filter: JsonText): ReadonlySet<string> => {
-  const uris = new Set<string>()
-  const list = memberOf(filter, 'resourceSubscriptions')
-  if (list === undefined) return uris
-  if (kindOf(list) !== 'array') throw malformed('notifications.resourceSubscriptions must be a list')
+/** Returns the different texts in a list of the filter, up to a maximum; undefined if it is absent. */
+const textsIn = (filter: JsonText, name: string, max: number): readonly string[] | undefined => {
+  const list = memberOf(filter, name)
+  if (list === undefined) return undefined
+  if (kindOf(list) !== 'array') throw malformed(`notifications.${name} must be a list`)
+  const texts = new Set<string>()
   for (const element of elementsOf(list)) {
-    const uri = stringOf(element)
-    if (uri === undefined) throw malformed('notifications.resourceSubscriptions must hold text')
-    if (uris.size < URIS_MAX) uris.add(uri)
+    const text = stringOf(element)
+    if (text === undefined) throw malformed(`notifications.${name} must hold text`)
+    if (texts.size < max) texts.add(text)
   }
-  return uris
+  return [...texts]
 }
 
 const malformed = (words: string): Fault => new Fault('invalid-params', `subscriptions/listen: ${words}`)
@@ -255,10 +280,11 @@ const malformed = (words: string): Fault => new Fault('invalid-params', `subscri
 const listsOf = ({ flags }: SubscriptionFilter): ReadonlySet<ListName> =>
   new Set(LIST_NAMES.filter(list => flags.includes(LISTS[list].flag)))
 
-const acknowledgement = ({ flags, uris }: SubscriptionFilter): JsonText =>
+const acknowledgement = ({ flags, uris, tasks = [] }: SubscriptionFilter): JsonText =>
   textOf({
     notifications: {
       ...Object.fromEntries(flags.map(flag => [flag, true])),
       ...(uris.length > 0 && { resourceSubscriptions: uris }),
+      ...(tasks.length > 0 && { taskIds: tasks }),
     },
   })

@@ -146,6 +146,7 @@ export class SearchCalls {
       return errorAnswer(`${to.exposed} may change things: use call_write_tool`)
     this.#rename(call, to)
     this.#called.set(call, item)
+    call.isSearched = true
     return NEXT
   }
 

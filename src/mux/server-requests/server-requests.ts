@@ -24,10 +24,12 @@ import { retryParams } from '../input-required/rounds/input-rounds.js'
 import { relayedInput } from '../input-required/rounds/relayed-input.js'
 import { RoundDriver } from '../input-required/rounds/round-driver.js'
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
+import type { SessionTasks } from '../tasks/session-tasks.js'
 import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
-import { relatedTask, withoutRelated } from '../tasks/task-state.js'
+import { relatedTask, type TaskNames, withRelated } from '../tasks/task-state.js'
 import { CallInput } from './call-input.js'
 import { type Evidence, type Origin, originOf } from './origin.js'
+import { reversed, taskNames, taskOrigin } from './task-requests.js'
 
 /** Returns whether a roots request is for a client that supports roots. */
 const hasRoots = (origin: Origin<Client, InFlightCall>): boolean => {
@@ -70,6 +72,7 @@ export interface ServerRequestsContext {
   readonly clock: Clock
   readonly log: Logger
   readonly onAsked?: OnAsked | undefined
+  readonly sessionTasks: SessionTasks
   /** True with several servers, whose context clients must not share. */
   readonly isShared: () => boolean
 }
@@ -110,7 +113,8 @@ export class ServerRequests {
       return
     }
     const evidence = this.#evidence(connection, request)
-    const origin = originOf(evidence)
+    const { sessionTasks } = this.#context
+    const origin = taskOrigin(sessionTasks, connection, request, evidence) ?? originOf(evidence)
     const { root } = connection.share
     if (root !== undefined && request.method === 'roots/list' && !hasRoots(origin)) {
       request.answer(succeeded(rootsOf(root)))
@@ -196,7 +200,8 @@ export class ServerRequests {
       return driver
     }
     const down = link.call(request, inFlight)
-    return request.taskTtlMs === undefined ? down : cancelledByName(down, this.#context.clock)
+    const isTask = request.taskTtlMs !== undefined || request.task !== undefined
+    return isTask ? cancelledByName(down, this.#context.clock) : down
   }
 
   taskOf(inFlight: InFlightCall, task: Omit<TaskCall, 'link'>): TaskHandle {
@@ -289,7 +294,10 @@ export class ServerRequests {
         for (const call of this.#context.calls.on(connection)) call.answered(passed)
       observer?.(outcome)
     }
-    const passed = new PassedRequest(request, { params: this.#paramsFor(request), isRepaired, over })
+    const names = taskNames(this.#context.sessionTasks, connection, request, { client, inFlight })
+    const params = this.#paramsFor(request, names)
+    const forServer = names && ((result: JsonText) => withRelated(result, reversed(names)))
+    const passed = new PassedRequest(request, { params, forServer, isRepaired, over })
     const isReturned = client.serverRequests === 'returned'
     if (!isCertain && !isReturned)
       this.#limitTime(passed, connection, timer => {
@@ -335,9 +343,9 @@ export class ServerRequests {
     else this.#open.set(connection, count)
   }
 
-  #paramsFor(request: ServerRequest): JsonText | undefined {
+  #paramsFor(request: ServerRequest, names: TaskNames | undefined): JsonText | undefined {
     if (!isKnownQuestion(request.method)) return request.params
-    const params = request.params && withoutRelated(request.params)
+    const params = request.params && withRelated(request.params, names)
     const isSampling = request.method === 'sampling/createMessage'
     return this.isShared && isSampling && params !== undefined ? withoutContext(params) : params
   }

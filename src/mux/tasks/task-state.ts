@@ -1,11 +1,15 @@
-import { editMember } from '../../kernel/json/edit.js'
+import { editMember, mayContain } from '../../kernel/json/edit.js'
 import {
+  at,
   isEmpty,
   type JsonText,
   kindOf,
   memberOf,
+  stringOf,
   textMember,
+  textOf,
   valueOf,
+  withAt,
   withoutMember,
 } from '../../kernel/json/text.js'
 
@@ -58,11 +62,26 @@ export const relatedTask = (params: JsonText | undefined): string | undefined =>
   return related && textMember(related, 'taskId')
 }
 
+/** The ids of one task on the two hops. */
+export interface TaskNames {
+  readonly own: string
+  readonly shown: string
+}
+
+/** Returns whether a message may name the task that it belongs to; false is certain. */
+export const mayHaveRelated = (holder: JsonText): boolean => mayContain(holder, 'related-task')
+
 /** Returns a result or params without the task and request ids, which only this hop knows. */
-export const withoutRelated = (holder: JsonText): JsonText =>
+export const withoutRelated = (holder: JsonText): JsonText => withRelated(holder, undefined)
+
+/** Returns a result or params with only the task of these names, under the client's id. */
+export const withRelated = (holder: JsonText, names: TaskNames | undefined): JsonText =>
   editMember(holder, '_meta', meta => {
-    const known = RELATED.filter(key => memberOf(meta, key) !== undefined)
-    if (known.length === 0) return meta
-    const rest = withoutMember(meta, ...known)
-    return isEmpty(rest) ? undefined : rest
+    const isNamed = names !== undefined && stringOf(at(meta, RELATED_TASK, 'taskId')) === names.own
+    const strange = RELATED.filter(
+      key => !(isNamed && key === RELATED_TASK) && memberOf(meta, key) !== undefined,
+    )
+    const rest = strange.length === 0 ? meta : withoutMember(meta, ...strange)
+    if (isNamed) return withAt(rest, [RELATED_TASK, 'taskId'], textOf(names.shown))
+    return rest !== meta && isEmpty(rest) ? undefined : rest
   })

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '../../kernel/faults.js'
+import { mayContain } from '../../kernel/json/edit.js'
 import type { JsonText } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
@@ -118,10 +119,13 @@ export class Dispatcher {
     return sink
   }
 
-  #progress({ params, progress: found }: Message & { kind: 'notification' }): void {
+  /** Progress of a task names the task once its request is over (2025-11-25, basic/utilities/tasks). */
+  #progress({ method, params, progress: found }: Message & { kind: 'notification' }): void {
     if (params === undefined) return
     const progress = new Progress(params, found)
-    this.pending.find(params, progress.tokenStart, progress.tokenEnd)?.progress(progress)
+    const sink = this.pending.find(params, progress.tokenStart, progress.tokenEnd)
+    if (sink !== undefined) sink.progress(progress)
+    else if (mayContain(params, 'related-task')) this.#listener.notified(method, params, undefined)
   }
 }
 

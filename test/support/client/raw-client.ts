@@ -67,18 +67,13 @@ export class RawClient {
     return this.postText(JSON.stringify({ jsonrpc: '2.0', ...message }))
   }
 
+  /** Posts a request and yields each message on its stream. */
+  async *stream(message: object): AsyncGenerator<RawMessage> {
+    yield* this.#events(await this.#fetch(JSON.stringify({ jsonrpc: '2.0', ...message })))
+  }
+
   async postText(body: string): Promise<Answer> {
-    const response = await fetch(this.url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        ...this.headers,
-        ...(this.session !== undefined && { 'mcp-session-id': this.session }),
-      },
-      body,
-      signal: this.#abort.signal,
-    })
+    const response = await this.#fetch(body)
     this.session ??= response.headers.get('mcp-session-id') ?? undefined
     const type = response.headers.get('content-type') ?? ''
     const heard: RawMessage[] = []
@@ -89,6 +84,20 @@ export class RawClient {
       if (text !== '') heard.push({ text, message: JSON.parse(text) })
     }
     return { status: response.status, type, heard, last: heard.at(-1) ?? { text: '', message: {} } }
+  }
+
+  #fetch(body: string): Promise<Response> {
+    return fetch(this.url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...this.headers,
+        ...(this.session !== undefined && { 'mcp-session-id': this.session }),
+      },
+      body,
+      signal: this.#abort.signal,
+    })
   }
 
   /** Opens the standalone stream and collects its messages. */

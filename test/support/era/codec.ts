@@ -117,10 +117,13 @@ export const modern = (id: unknown, method: string, params: object = {}, meta: o
   params: { ...params, _meta: { ...ENVELOPE, ...meta } },
 })
 
-const NAMED_BY: Readonly<Record<string, 'name' | 'uri'>> = {
+const NAMED_BY: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 }
 
 /** Returns the headers that repeat a request's metadata; empty for a request without metadata. */

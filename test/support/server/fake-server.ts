@@ -78,6 +78,14 @@ export const serverOptions = (name: string): ServerOptions => ({
   timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
 })
 
+/** What a server with tasks announces of them. */
+const tasksIn = ({ capabilities, revision }: Script): object => {
+  if (capabilities?.tasks !== true) return {}
+  return revision === '2026-07-28'
+    ? { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+    : { tasks: { requests: { tools: { call: {} } } } }
+}
+
 /** A scripted server with any number of connections. */
 export class FakeServer {
   readonly name: string
@@ -115,7 +123,7 @@ export class FakeServer {
         tasks: false,
         ...script.capabilities,
       },
-      announced: textOf(script.announced ?? {}),
+      announced: textOf(script.announced ?? tasksIn(script)),
       info: textOf({ name: this.name, version: script.version ?? '1' }),
       instructions: script.instructions,
     }
@@ -278,6 +286,8 @@ export class FakeRequest implements DownstreamCall {
   readonly requester: Requester | undefined
   readonly followsTasks: boolean
   readonly taskTtlMs: number | undefined
+  /** The task that its client requests, as text. */
+  readonly task: string | undefined
   /** Reasons of each cancellation. */
   readonly cancels: CancelReason[] = []
   readonly #sink: CallSink
@@ -285,12 +295,13 @@ export class FakeRequest implements DownstreamCall {
   isOver = false
 
   constructor(
-    { method, params, wantsProgress, requester, followsTasks, taskTtlMs }: Request,
+    { method, params, wantsProgress, requester, followsTasks, taskTtlMs, task }: Request,
     sink: CallSink,
   ) {
     this.method = method
     this.followsTasks = followsTasks ?? false
     this.taskTtlMs = taskTtlMs
+    this.task = task?.toString()
     this.requester = requester
     this.params = parsed(params)
     this.text = params?.toString()
@@ -307,6 +318,11 @@ export class FakeRequest implements DownstreamCall {
     this.isOver = true
     this.cancels.push(reason)
     this.#onLate = onLate
+  }
+
+  /** Sends a notification on the stream of the request. */
+  notice(method: string, params: object): void {
+    if (!this.isOver) this.#sink.notified?.(method, textOf(params))
   }
 
   /** Answers after the cancellation. */

@@ -189,6 +189,18 @@ export const COVERED_QUESTIONS: Readonly<Record<string, readonly (readonly [stri
       'a client declares what it can be asked, without changes of its roots',
     ],
   ],
+  'TK-2': [
+    ['mux/tasks/task-calls.ts', 'a session asks for a task where the tool allows it, and only there'],
+    [
+      'mux/tasks/task-calls.ts',
+      'a session gets the result, the state and the questions of its task under its own id',
+    ],
+  ],
+  'TK-3': [
+    ['mux/tasks/task-calls.ts', 'every id that is not the client’s own gets the same answer'],
+    ['scenarios/client-tasks.ts', 'both headers that repeat the name of a task say what their body says'],
+    ['scenarios/client-tasks.ts', 'a request of 2026-07-28 that does not declare tasks gets results only'],
+  ],
   'TK-6': [
     [
       'mux/tasks/task-driver.ts',

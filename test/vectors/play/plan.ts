@@ -140,6 +140,9 @@ const schemaIn = ({ note = '' }: Vector): Json => {
 const wantsTasks = ({ steps }: Vector): boolean =>
   steps.some(step => step.way === 'p>s' && JSON.stringify(step.message).includes('"task":{'))
 
+/** Whether the client of a vector follows tasks by itself. */
+export const hasTasks = ({ rule, note = '' }: Vector): boolean => note.startsWith('tasks:') || rule === 'AT-2'
+
 const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json => {
   const { has } = mixedIn(vector)[alias] ?? { has: '' }
   const isMixed = vector.server === 'mixed'
@@ -163,8 +166,10 @@ const capabilitiesOf = (vector: Vector, alias: string, isModern: boolean): Json 
       logging: {},
     }),
     ...(has.includes('tasks') && { tasks: { list: {}, cancel: {} } }),
-    ...(wantsTasks(vector) && { tasks: { requests: { tools: { call: {} } } } }),
-    ...extensionsIn(has),
+    ...((wantsTasks(vector) || (hasTasks(vector) && !isModern)) && {
+      tasks: { requests: { tools: { call: {} } } },
+    }),
+    ...(hasTasks(vector) && isModern ? { extensions: { [`${PREFIX}tasks`]: {} } } : extensionsIn(has)),
     ...(hasSkills(vector, alias) && { extensions: { [`${PREFIX}skills`]: { directoryRead: true } } }),
   }
 }
@@ -202,7 +207,8 @@ const listsOf = (vector: Vector, alias: string, isModern: boolean): Readonly<Rec
     ...new Set(items.filter(([method]) => method.startsWith(prefix)).map(([, name]) => name)),
   ]
   const hints = hintsIn(vector, isModern)
-  const more = wantsTasks(vector) ? { execution: { taskSupport: 'required' } } : {}
+  const isTask = wantsTasks(vector) || (hasTasks(vector) && !isModern)
+  const more = isTask ? { execution: { taskSupport: 'required' } } : {}
   const tools =
     vector.server === 'mixed' ? [alias === 'b' ? 'y' : 'x'] : [...new Set(['x', ...own('tools/')])]
   return {

@@ -257,6 +257,31 @@ export class Provider {
     labels.bind(label, (client.take()['result'] as Json | undefined)?.['requestState'])
   }
 
+  /** The call that a server made a task of, which the vector shows under the server's own name. */
+  async task(label: string): Promise<void> {
+    const { client, labels, vector } = this.#stage
+    const isModern = isModernClient(vector)
+    const server = this.#stage.server()
+    const own = /"taskIds?":\[?"(\w+)"/.exec(JSON.stringify(vector.steps.map(({ message }) => message)))?.[1]
+    const params = { name: `${server.plan.alias}__x`, ...(!isModern && { task: { ttl: 1 } }) }
+    const declared = isModern ? { extensions: { 'io.modelcontextprotocol/tasks': {} } } : {}
+    client.say({ id: 'task', method: 'tools/call', params: this.#codec.params(params, declared) })
+    await this.#stage.until(() => server.waiting.length > 0)
+    const task = {
+      taskId: own ?? 't1',
+      status: 'working',
+      createdAt: '2026-01-01T00:00:00Z',
+      lastUpdatedAt: '2026-01-01T00:00:00Z',
+    }
+    const result = isModern ? { resultType: 'task', ...task, ttlMs: 1 } : { task: { ...task, ttl: 1 } }
+    server.say({ id: server.take().message['id'], result })
+    await this.#stage.until(() => client.hasMore)
+    const created = client.take()['result'] as { taskId?: string; task?: { taskId: string } }
+    const shown = String(created.taskId ?? created.task?.taskId)
+    const isChanged = vector.note?.includes('one character changed')
+    labels.bind(label, isChanged ? shown.slice(0, -1) + (shown.endsWith('A') ? 'B' : 'A') : shown)
+  }
+
   /** A call whose server asks, and whose client never comes back. */
   async #expirePark(step: Step, index: number): Promise<void> {
     const { client, clock } = this.#stage

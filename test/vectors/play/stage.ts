@@ -10,7 +10,7 @@ import { FakeClock, settled } from '../../support/fake-clock.js'
 import { isLabel, type Json, Labels, Mismatch } from '../../support/match.js'
 import { createMux } from '../../support/proxy/router.js'
 import { ScriptedServer } from '../../support/server/scripted-server.js'
-import { aliasesOf, isHttp, methodOf, planOf, rpcOf } from './plan.js'
+import { aliasesOf, hasTasks, isHttp, methodOf, planOf, rpcOf } from './plan.js'
 import { Provider } from './provide.js'
 import type { Step, Vector } from './vector.js'
 
@@ -68,7 +68,7 @@ export class Stage {
         clock,
         isIsolated: vector.note?.startsWith('isolated') === true,
         isAlone: vector.note?.startsWith('bridge') === true,
-        uris: vector.note?.startsWith('skills') === true ? 'prefix' : 'preserve',
+        uris: /^skills|exposed URIs/.test(vector.note ?? '') ? 'prefix' : 'preserve',
         dial: ({ name }, greeting, listener, signal) => this.server(name).dial(greeting, listener, signal),
       },
     )
@@ -113,8 +113,8 @@ export class Stage {
 
   /** Whatever was sent was a message of the revision that is spoken there. */
   expectSense(): void {
-    // A single server and its client may use any word.
-    if (this.vector.note?.startsWith('bridge') === true) return
+    // A single server and its client may use any word, and tasks are in no schema of 2026-07-28.
+    if (this.vector.note?.startsWith('bridge') === true || hasTasks(this.vector)) return
     const watches = [this.client.watch, ...this.servers.map(({ watch }) => watch)]
     const [problem] = watches.flatMap(({ problems }) => problems)
     if (problem !== undefined) throw new Mismatch(problem)
@@ -158,6 +158,9 @@ export class Stage {
     const state = params?.['requestState']
     if (isLabel('requestState', state) && !this.labels.has(state))
       await this.provider.round(step, state, index)
+    const task = params?.['taskId'] ?? (params?.['notifications'] as Json | undefined)?.['taskIds']
+    const taskId: unknown = Array.isArray(task) ? task[0] : task
+    if (isLabel('taskId', taskId) && !this.labels.has(taskId)) await this.provider.task(taskId)
     if (method === 'notifications/cancelled') await this.provider.cancelled(params?.['requestId'], index)
     this.expectSilence()
     this.client.say(this.labels.fill(this.provider.inSession(step.message)) as Json)
@@ -175,7 +178,8 @@ export class Stage {
     if (isLabel('progressToken', token) && !this.labels.has(token)) await this.provider.token(token, index)
     const listen = (params?.['_meta'] as Json | undefined)?.['io.modelcontextprotocol/subscriptionId']
     if (isLabel('id', listen) && !this.labels.has(listen)) this.labels.bind(listen, server.ownListen)
-    if (DURING_CALLS.has(method as string) && this.open === 0) await this.provider.call(step, index)
+    if (index === 0 && hasTasks(this.vector)) await this.provider.task('~t')
+    else if (DURING_CALLS.has(method as string) && this.open === 0) await this.provider.call(step, index)
     this.expectSilence()
     const { m: _method, ...said } = this.labels.fill(step.message) as Json
     server.say(said)

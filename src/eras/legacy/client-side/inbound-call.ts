@@ -3,6 +3,7 @@ import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import type { Call, Client, DownstreamCall } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
+import { hasOwnTasks } from '../../../model/peer.js'
 import type { Progress } from '../../../model/progress.js'
 import { isLegacyRevision, type LegacyRevision } from '../../../model/revision.js'
 import { refusedResult } from '../../../model/rpc-error.js'
@@ -76,6 +77,10 @@ export class LegacyInboundCall extends InboundCall {
     return this.replies.arrival
   }
 
+  get progressToken(): JsonText | undefined {
+    return this.#token === undefined ? undefined : rawText(this.#token)
+  }
+
   /** True once a server was found. */
   get isRouted(): boolean {
     return this.#isRouted
@@ -96,8 +101,7 @@ export class LegacyInboundCall extends InboundCall {
   }
 
   pass(method: string, params: JsonText | undefined, down: DownstreamCall['id']): void {
-    const token = this.#token === undefined ? undefined : rawText(this.#token)
-    this.notify(method, withClientNames(params, down, { id: this.id, token }))
+    this.notify(method, withClientNames(params, down, { id: this.id, token: this.progressToken }))
   }
 
   protected over(): void {
@@ -105,6 +109,10 @@ export class LegacyInboundCall extends InboundCall {
   }
 
   protected answer(outcome: Outcome): void {
+    if (outcome.kind === 'task' && hasOwnTasks(this.#session)) {
+      this.replies.end(frameResult(this.id, projectPassed(outcome.result)))
+      return
+    }
     const answer = answerOf(outcome)
     this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
   }

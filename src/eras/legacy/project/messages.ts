@@ -29,12 +29,12 @@ import { projectOutputSchema, withObjectProperties } from './schemas.js'
 
 type Strips = Readonly<Record<LegacyRevision, readonly string[]>>
 
-/** Members that a revision's `Tool` lacks. `execution` is always removed: clients are not offered tasks. */
+/** Members that a revision's `Tool` lacks. */
 const TOOL_STRIPS: Strips = {
   '2024-11-05': ['title', 'annotations', 'outputSchema', 'icons', 'execution'],
   '2025-03-26': ['title', 'outputSchema', 'icons', 'execution'],
   '2025-06-18': ['icons', 'execution'],
-  '2025-11-25': ['execution'],
+  '2025-11-25': [],
 }
 
 /** Members that a revision's `Prompt`, `Resource` and `ResourceTemplate` lack. */
@@ -107,6 +107,7 @@ export const projectLegacyResult = (revision: LegacyRevision, method: string, re
   if (EMPTY_RESULTS.has(method)) return withoutMembers(known, at => !at.keyIs('_meta'))
   switch (method) {
     case 'tools/call':
+    case 'tasks/result':
       return projectStructure(
         revision,
         projectEach(known, 'content', block => projectBlock(revision, block)),
@@ -160,7 +161,7 @@ export const projectLegacyRequest = (
   const known = projectRequestMeta(revision, params)
   const strips = [
     ...(revision < '2025-06-18' && method === 'completion/complete' ? ['context'] : []),
-    // Tasks are not announced to clients (2025-11-25, utilities/tasks).
+    // A task is requested anew on each hop, if at all.
     ...(mayContain(known, '"task"') ? ['task'] : []),
   ]
   return strips.length === 0 ? known : withoutMember(known, ...strips)

@@ -78,7 +78,8 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
       return
     }
     const decoded = this.#decoded(outcome)
-    if (decoded.kind === 'task') {
+    // Progress of a task goes to the call that the proxy polls it for.
+    if (decoded.kind === 'task' && this.#request.task === undefined) {
       this.#isTask = true
       this.#context.conversation.keep(this.id, this)
     }
@@ -125,21 +126,21 @@ export class LegacyOutboundCall implements CallSink, DownstreamCall {
 /** Projects params for a server of `revision`, with our own progress token. */
 const paramsFor = (
   revision: LegacyRevision,
-  { method, params, isBare, wantsProgress, taskTtlMs, isPassed }: Request,
+  { method, params, isBare, wantsProgress, taskTtlMs, task, isPassed }: Request,
   id: number,
 ): JsonText | undefined => {
   if (isPassed === true)
     return withProgressToken(params && withoutModernMeta(params), wantsProgress ? textOf(id) : undefined)
   const known = isBare === true ? params : projectLegacyRequest(revision, method, params)
-  const asked = withTask(known, taskTtlMs)
+  const asked = withTask(known, task ?? (taskTtlMs === undefined ? undefined : textOf({ ttl: taskTtlMs })))
   if (isBare !== true || asked === undefined)
     return withProgressToken(asked, wantsProgress ? textOf(id) : undefined)
   return wantsProgress ? withMeta(asked, textOf({ progressToken: id })) : asked
 }
 
 /** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */
-const withTask = (params: JsonText | undefined, ttlMs: number | undefined): JsonText | undefined =>
-  ttlMs === undefined ? params : withMember(params ?? EMPTY, 'task', textOf({ ttl: ttlMs }))
+const withTask = (params: JsonText | undefined, task: JsonText | undefined): JsonText | undefined =>
+  task === undefined ? params : withMember(params ?? EMPTY, 'task', task)
 
 /**
  * Returns whether a result is a task, requested or not: SDK clients since 1.12 read it as an empty success.

@@ -1,5 +1,6 @@
 import { Fault } from '../../../kernel/faults.js'
 import {
+  at,
   EMPTY,
   type JsonText,
   memberOf,
@@ -13,6 +14,7 @@ import {
 } from '../../../kernel/json/text.js'
 import { memoize } from '../../../kernel/memoize.js'
 import { type CacheHints, hintMembers, readCacheHints, UNCACHED } from '../../../model/cache-hints.js'
+import { TASKS_EXTENSION } from '../../../model/extensions.js'
 import { LISTEN, type Welcome } from '../../../model/links.js'
 import { answerOf, failed, type Outcome } from '../../../model/outcome.js'
 import { errorCode, RPC_CODES, refusedResult } from '../../../model/rpc-error.js'
@@ -57,7 +59,10 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
         ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
         : encodeOutcome(answerOf(outcome), asked, identity)
     case 'task':
-      return encodeOutcome(answerOf(outcome), asked, identity)
+      // A client that did not declare the extension would reject it, or read it as an empty success.
+      return at(asked.declared, 'extensions', TASKS_EXTENSION) === undefined
+        ? encodeOutcome(answerOf(outcome), asked, identity)
+        : { frame: encodeResult(id, stamped(outcome.result, { type: 'task', identity })), status: OK }
     case 'error': {
       const uri = method === 'resources/read' ? textMember(asked.params ?? EMPTY, 'uri') : undefined
       return errorResponse(

@@ -11,7 +11,8 @@ import { encodeNotification } from '../../../wire/jsonrpc.js'
 import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { InboundCall } from '../../shared/inbound-call.js'
 import { withClientNames } from '../../shared/passed-notification.js'
-import { LISTEN_NOTIFICATIONS } from '../methods.js'
+import { LISTEN_NOTIFICATIONS, TASK_REPORT } from '../methods.js'
+import { projectModernTask } from '../project/messages.js'
 import { projectModernMeta } from '../project/meta.js'
 import type { ModernClient } from './clients.js'
 import { encodeOutcome, type RequestFacts, type Response, withSubscriptionId } from './encode-outcome.js'
@@ -74,7 +75,9 @@ export class ModernInboundCall extends InboundCall {
 
   notify(method: string, params: JsonText | undefined): void {
     if (this.method === LISTEN) {
-      if (LISTEN_NOTIFICATIONS.has(method)) this.#send(method, withSubscriptionId(params, this.#request.id))
+      if (!LISTEN_NOTIFICATIONS.has(method)) return
+      const known = method === TASK_REPORT && params !== undefined ? projectModernTask(params) : params
+      this.#send(method, withSubscriptionId(known, this.#request.id))
     } else if (method === 'notifications/message' && this.logLevel !== undefined && params !== undefined) {
       // Without a level there are no log messages (server/utilities/logging, "Per-Request Log Level").
       this.#send(method, projectModernMeta(params), true)

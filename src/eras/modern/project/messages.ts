@@ -53,6 +53,8 @@ export const projectModernResult = (method: string, result: JsonText): JsonText 
   switch (method) {
     case 'tools/call':
       return projectToolResult(known)
+    case 'tasks/get':
+      return projectModernTask(known)
     case 'prompts/get':
       return editMember(known, 'messages', messages => mapElements(messages, projectMessage))
     case 'resources/read':
@@ -69,6 +71,12 @@ const projectToolResult = (result: JsonText): JsonText => {
   if (type !== 'complete' && type !== 'absent') return result
   return withReadableContent(editMember(result, 'content', blocks => mapElements(blocks, projectBlock)))
 }
+
+/** Projects the state of a task, which holds the result of its tool. */
+export const projectModernTask = (state: JsonText): JsonText =>
+  editMember(projectModernMeta(state), 'result', result =>
+    kindOf(result) === 'object' ? projectToolResult(projectModernMeta(result)) : result,
+  )
 
 /** The content of a message is one block; some servers send an array. */
 const projectMessage = (message: JsonText): JsonText =>

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/async/clock.js'
 import { Fault } from '../../../kernel/faults.js'
-import { EMPTY, type JsonText, textMember } from '../../../kernel/json/text.js'
+import { EMPTY, type JsonText, memberOf, textMember } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type {
@@ -148,23 +148,35 @@ export class ModernDownlink implements Downlink, ConversationListener {
 
   notified(method: string, params: JsonText | undefined, about: CallSink | undefined): void {
     if (this.#attached?.subscriptions.noticed(method, params, about) === true) return
+    if (method === 'notifications/cancelled') {
+      this.#cancelled(params)
+      return
+    }
     const { listener, log, isAlone } = this.#options
     const call = about instanceof ModernOutboundCall ? about : undefined
-    const passed =
-      isAlone === true && !REQUEST_NOTIFICATIONS.has(method) ? (call ?? this.#named(params)) : undefined
-    if (REQUEST_NOTIFICATIONS.has(method)) listener.notified(method, params, call)
-    else if (passed !== undefined) listener.notified(method, params, passed)
+    if (REQUEST_NOTIFICATIONS.has(method)) {
+      listener.notified(method, params, call)
+      return
+    }
+    const named = call ?? this.#named(params)
+    if (LISTEN_NOTIFICATIONS.has(method) && named?.notified(method, params) === true) return
     // On a pipe it may be about a call that it does not name.
-    else if (isAlone === true && about === undefined && !OUTSIDE_OF_CALLS.has(method))
-      listener.notified(method, params, undefined)
+    const mayPass = named !== undefined || (about === undefined && !OUTSIDE_OF_CALLS.has(method))
+    if (isAlone === true && mayPass) listener.notified(method, params, named)
     else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
+  }
+
+  /** Ends a listening request that the server cancelled on a pipe (basic/patterns/cancellation). */
+  #cancelled(params: JsonText | undefined): void {
+    const id = params && memberOf(params, 'requestId')
+    const call = id && this.#attached?.conversation.named(id)
+    if (call instanceof ModernOutboundCall) call.endedByServer()
   }
 
   /** Returns the request that a notification on a pipe names in its `_meta`. */
   #named(params: JsonText | undefined): ModernOutboundCall | undefined {
-    const { conversation } = this.#connection
     return namedIn(params, id => {
-      const call = conversation.named(id)
+      const call = this.#attached?.conversation.named(id)
       return call instanceof ModernOutboundCall ? call : undefined
     })
   }

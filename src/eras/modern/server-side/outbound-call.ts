@@ -37,6 +37,7 @@ import { isSafe, isWorthRepeating } from '../../shared/safe-methods.js'
 import { requestParams } from '../envelope.js'
 import { methodMayNeedInput } from '../methods.js'
 import { projectModernRequest } from '../project/messages.js'
+import { withoutReservedMeta } from '../project/meta.js'
 import { readResultType } from '../result-type.js'
 import type { RevisionCheck } from './revision-check.js'
 import type { SubscriptionStream } from './subscription-stream.js'
@@ -103,6 +104,20 @@ export class ModernOutboundCall implements CallSink, DownstreamCall {
 
   progress(progress: Progress): void {
     if (!this.#isOver) this.#sink.progress(progress)
+  }
+
+  /** Relays a notification of a listening request; returns false for any other request. */
+  notified(method: string, params: JsonText | undefined): boolean {
+    if (this.#isOver || this.#sink.notified === undefined) return false
+    this.#sink.notified(method, params && withoutReservedMeta(params))
+    return true
+  }
+
+  /** Ends a listening request that the server cancelled. */
+  endedByServer(): void {
+    if (this.#isOver || this.#sink.notified === undefined) return
+    this.#context.conversation.forget(this.id)
+    this.#finish(succeeded(EMPTY))
   }
 
   ended(outcome: Outcome): void {

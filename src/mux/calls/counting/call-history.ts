@@ -227,7 +227,10 @@ export class CallHistory {
   }
 }
 
-const isFailure = (outcome: string): boolean => outcome !== 'ok' && outcome !== 'input_required'
+/** The words of outcomes that are no failures. */
+const FINE: ReadonlySet<string> = new Set(['ok', 'input_required', 'task'])
+
+const isFailure = (outcome: string): boolean => !FINE.has(outcome)
 
 const blank = (): Row => ({
   client: 0,

@@ -40,7 +40,7 @@ export const questionHash = (method: string, params: JsonText | undefined): stri
 
 const spelt = (text: JsonText): string | Buffer => (text.length <= SPELT_BYTES ? canonicalJson(text) : text)
 
-/** Identifies a principal without revealing it to a holder of the key. @internal */
+/** Identifies a principal without revealing it to a holder of the key. */
 export const principalHash = (principal: Principal): string => sha256(principal)
 
 const sha256 = (...parts: readonly (string | Buffer)[]): string => {

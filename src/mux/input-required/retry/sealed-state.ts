@@ -14,6 +14,7 @@ import {
 } from '../../../kernel/json/text.js'
 import { type SealKey, TextSeal } from '../../../kernel/secrets/text-seal.js'
 import type { SpanContext } from '../../../model/call-trace.js'
+import { openTask, type SealedTask, sealTask } from './sealed-task.js'
 
 /** Binds a state to one request of one principal. */
 interface Binding {
@@ -90,6 +91,10 @@ export interface Sealer {
   seal(state: SealedState, ttlMs: number): string
   /** Opens a state; undefined if it is foreign, modified or expired. The cause is not revealed. */
   open(text: string): SealedState | undefined
+  /** Seals the id of a task, without an expiry. Throws a Fault if the server's own id is too long. */
+  sealTask(task: SealedTask): string
+  /** Opens the id of a task; undefined if it is foreign or modified. */
+  openTask(text: string): SealedTask | undefined
 }
 
 /** Only a server's own state can be large. */
@@ -113,6 +118,8 @@ export const createSealer = (options: {
       if (plain === undefined || options.nowMs() >= expiryOf(plain)) return undefined
       return decodeState(plain)
     },
+    sealTask: task => sealTask(seal, task),
+    openTask: text => openTask(seal, text, readable),
   }
 }
 

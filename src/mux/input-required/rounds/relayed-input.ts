@@ -13,6 +13,7 @@ import {
   withMember,
 } from '../../../kernel/json/text.js'
 import type { Call } from '../../../model/links.js'
+import type { ClientCapabilities } from '../../../model/peer.js'
 import type { ServerOptions } from '../../../peers/dial.js'
 import { canBeAsked } from '../client-capabilities.js'
 import { withoutContext } from '../passed-request.js'
@@ -40,12 +41,8 @@ export const relayedInput = (
   server: Pick<ServerOptions, 'name' | 'alias' | 'isProcess'>,
   { states, isShared }: Relaying,
 ): JsonText => {
-  const fault = faultOf(result, call)
-  if (fault !== undefined) {
-    throw new Fault('internal', `Server ${server.name} asked for input ${fault}`, {
-      data: { server: server.name },
-    })
-  }
+  const problem = problemOf(result, call)
+  if (problem !== undefined) throw wrongInput(server.name, problem)
   const inner = memberOf(result, 'requestState')
   const facts = { kind: 'relay', inner, ...(server.isProcess && { replica: states.replica }) } as const
   const state = states.seal(call, server.alias, facts, STATE_MS)
@@ -55,14 +52,29 @@ export const relayedInput = (
   return withMember(asked, 'requestState', textOf(state))
 }
 
+/** Makes the Fault of questions that a server must not ask; `problem` comes from `problemOfQuestions`. */
+export const wrongInput = (server: string, problem: string): Fault =>
+  new Fault('internal', `Server ${server} asked for input ${problem}`, { data: { server } })
+
+const INVALID = 'with an invalid request'
+
 /** Returns the error in an `InputRequiredResult`, if any. */
-const faultOf = (result: JsonText, { method, client }: Call): string | undefined => {
+const problemOf = (result: JsonText, { method, client }: Call): string | undefined => {
   if (!mayNeedInput(method)) return 'where the protocol does not allow it'
-  if (!isWellFormed(result)) return 'with an invalid request'
+  if (!isWellFormed(result)) return INVALID
+  return problemOfQuestions(memberOf(result, 'inputRequests') ?? EMPTY, client.capabilities)
+}
+
+/** Returns the error in the questions of a server for a client with these capabilities, if any. */
+export const problemOfQuestions = (
+  requests: JsonText,
+  capabilities: ClientCapabilities,
+): string | undefined => {
+  if (kindOf(requests) !== 'object') return INVALID
   let count = 0
-  for (const { value } of membersOf(memberOf(result, 'inputRequests') ?? EMPTY)) {
+  for (const { value } of membersOf(requests)) {
     const question = { method: textMember(value, 'method') ?? '', params: memberOf(value, 'params') }
-    if (!canBeAsked(question, client.capabilities)) return 'that this client cannot provide'
+    if (!canBeAsked(question, capabilities)) return 'that this client cannot provide'
     if (++count > QUESTIONS_MAX) return `with more than ${QUESTIONS_MAX} questions`
   }
   return undefined

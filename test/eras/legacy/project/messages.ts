@@ -47,7 +47,7 @@ const GONE: Readonly<Record<ListName, Readonly<Record<LegacyRevision, string[]>>
     [R1]: ['title', 'outputSchema', 'annotations', 'icons', 'execution', '_meta'],
     [R2]: ['title', 'outputSchema', 'icons', 'execution', '_meta'],
     [R3]: ['icons', 'execution'],
-    [R4]: ['execution'],
+    [R4]: [],
   },
   prompts: {
     [R1]: ['title', 'icons', '_meta'],

@@ -153,7 +153,7 @@ t.test('methods of other revisions do not exist in this one', async t => {
     'logging/setLevel',
     'resources/subscribe',
     'resources/unsubscribe',
-    'tasks/get',
+    'tasks/list',
     'tasks/result',
     'sampling/createMessage',
     'constructor',

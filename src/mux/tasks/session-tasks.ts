@@ -1,0 +1,95 @@
+import { type JsonText, textMember, textOf, withMember } from '../../kernel/json/text.js'
+import type { Client } from '../../model/links.js'
+import type { Connection } from '../../peers/connection.js'
+import { mayHaveRelated, relatedTask, type TaskNames, withRelated } from './task-state.js'
+
+/** A task that a session follows by itself. */
+export interface SessionTask extends TaskNames {
+  readonly client: Client
+  /** The progress token of the call that created it. */
+  readonly progressToken: JsonText | undefined
+}
+
+/** Bounds the tasks remembered per connection; the oldest is forgotten first, and its session polls. */
+const TASKS_MAX = 1000
+
+const STATUS = 'notifications/tasks/status'
+
+/** The members of notifications about tasks that have other values on each hop. */
+const NAMED_IN = { [STATUS]: 'taskId', 'notifications/progress': 'progressToken' } as const
+
+/** The notifications about tasks that belong to no request. */
+type TaskNotification = keyof typeof NAMED_IN
+
+export const isAboutTask = (method: string): method is TaskNotification => Object.hasOwn(NAMED_IN, method)
+
+const ENDED: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
+
+/**
+ * Remembers which session created a task of 2025-11-25, because its server sends messages about it outside of
+ * requests. All other data about a task is in its sealed id, so that a forgotten task can still be polled.
+ */
+export class SessionTasks {
+  readonly #byConnection = new Map<Connection, Map<string, SessionTask>>()
+
+  /** The number of remembered tasks. */
+  get size(): number {
+    return [...this.#byConnection.values()].reduce((sum, tasks) => sum + tasks.size, 0)
+  }
+
+  add(connection: Connection, task: SessionTask): void {
+    const tasks = this.#byConnection.get(connection) ?? new Map<string, SessionTask>()
+    this.#byConnection.set(connection, tasks)
+    tasks.delete(task.own)
+    tasks.set(task.own, task)
+    const [oldest] = tasks.keys()
+    if (tasks.size > TASKS_MAX && oldest !== undefined) tasks.delete(oldest)
+  }
+
+  find(connection: Connection, own: string | undefined): SessionTask | undefined {
+    return own === undefined ? undefined : this.#byConnection.get(connection)?.get(own)
+  }
+
+  /** Forgets a finished task: its server sends nothing more about it. */
+  over(connection: Connection, own: string): void {
+    const tasks = this.#byConnection.get(connection)
+    if (tasks?.delete(own) === true && tasks.size === 0) this.#byConnection.delete(connection)
+  }
+
+  lost(connection: Connection): void {
+    this.#byConnection.delete(connection)
+  }
+
+  /** Forgets the tasks of a client that is gone. */
+  forget(client: Client): void {
+    for (const [connection, tasks] of this.#byConnection) {
+      for (const task of tasks.values()) if (task.client === client) this.over(connection, task.own)
+    }
+  }
+
+  /**
+   * Passes a notification about a task to its session, under the names that the session knows. `sees` tells
+   * whether that may still see the server.
+   */
+  notify(
+    connection: Connection,
+    method: TaskNotification,
+    params: JsonText | undefined,
+    sees: (client: Client) => boolean,
+  ): void {
+    const own = params && (method === STATUS ? textMember(params, 'taskId') : relatedTask(params))
+    const task = this.find(connection, own)
+    if (task === undefined || params === undefined) return
+    if (method === STATUS && ENDED.has(textMember(params, 'status'))) this.over(connection, task.own)
+    const { client, shown, progressToken } = task
+    const name = method === STATUS ? textOf(shown) : progressToken
+    if (name !== undefined && sees(client))
+      client.notify(method, withMember(withRelated(params, task), NAMED_IN[method], name))
+  }
+
+  /** Returns a message of a server with its task under the client's id, or without an unknown task. */
+  withShown(connection: Connection, message: JsonText): JsonText {
+    const own = mayHaveRelated(message) ? relatedTask(message) : undefined
+    return own === undefined ? message : withRelated(message, this.find(connection, own))
+  }
+}
