@@ -20,47 +20,42 @@ const PATTERN_CHARS = 65_536
  * character is special.
  */
 export const textMatcherOf = (glob: string): ((text: string) => boolean) => {
-  const parts = glob
-    .split('*')
-    .map(part => ({ units: [...part], plain: part.includes('?') ? undefined : part }))
-  const [first = { units: [] }, ...rest] = parts
+  const [first = '', ...rest] = glob.split('*')
   const last = rest.pop()
+  if (glob.includes('?')) return unitMatcherOf([first, ...rest], last)
   return text => {
-    // A surrogate pair is one character.
-    const units: Units = SURROGATE.test(text) ? [...text] : text
-    if (!fits(units, 0, first.units)) return false
-    if (last === undefined) return units.length === first.units.length
-    let at = first.units.length
+    if (last === undefined) return text === first
+    if (!text.startsWith(first)) return false
+    let at = first.length
     for (const part of rest) {
       // The first place is the best one, because anything may follow.
-      at = placeOf(units, at, part)
+      at = text.indexOf(part, at)
       if (at < 0) return false
-      at += part.units.length
+      at += part.length
     }
-    const end = units.length - last.units.length
-    return at <= end && fits(units, end, last.units)
+    return at <= text.length - last.length && text.endsWith(last)
   }
 }
 
-const SURROGATE = /[\ud800-\udfff]/
-
-type Units = string | readonly string[]
-
-interface Part {
-  readonly units: readonly string[]
-  /** Its text, if it has no `?`. */
-  readonly plain: string | undefined
+/** The same for patterns with `?`, for which a surrogate pair is one character. */
+const unitMatcherOf = (parts: readonly string[], ending: string | undefined) => {
+  const [first = [], ...rest] = parts.map(part => [...part])
+  const last = ending === undefined ? undefined : [...ending]
+  return (text: string): boolean => {
+    const units = [...text]
+    if (!fits(units, 0, first)) return false
+    if (last === undefined) return units.length === first.length
+    let at = first.length
+    const end = units.length - last.length
+    for (const part of rest) {
+      while (at <= end && !fits(units, at, part)) at += 1
+      at += part.length
+    }
+    return at <= end && fits(units, end, last)
+  }
 }
 
-/** Returns the first place of a part; negative if there is none. */
-const placeOf = (units: Units, from: number, part: Part): number => {
-  if (typeof units === 'string' && part.plain !== undefined) return units.indexOf(part.plain, from)
-  const end = units.length - part.units.length
-  for (let at = from; at <= end; at += 1) if (fits(units, at, part.units)) return at
-  return -1
-}
-
-const fits = (units: Units, at: number, part: readonly string[]): boolean => {
+const fits = (units: readonly string[], at: number, part: readonly string[]): boolean => {
   if (at + part.length > units.length) return false
   for (let i = 0; i < part.length; i += 1) if (part[i] !== '?' && part[i] !== units[at + i]) return false
   return true

@@ -37,7 +37,7 @@ const ABSENT: PointerValues = { values: [], isAbsent: true, isDoubtful: false }
 /** The arguments of one call, read as text along pointers; each pointer once. */
 export class CallArguments {
   readonly #params: JsonText | undefined
-  readonly #found = new Map<string, PointerValues>()
+  #found: Map<string, PointerValues> | undefined
   #args: JsonText | undefined
 
   constructor(params: JsonText | undefined) {
@@ -45,6 +45,7 @@ export class CallArguments {
   }
 
   at(pointer: Pointer): PointerValues {
+    this.#found ??= new Map()
     let found = this.#found.get(pointer.text)
     if (found === undefined) {
       this.#args ??= this.#params && memberOf(this.#params, 'arguments')

@@ -218,19 +218,15 @@ interface Decided {
 const DEFAULT = 'default'
 
 /** Returns the buckets that a call is counted in. */
-const chargesOf = ({ counted }: Ruling, { caller, owner, method }: RoutedRecord): readonly Charge[] =>
-  counted.flatMap(({ rule }) =>
-    rule.rates.map(rate => {
-      const parts = {
-        person: caller.principal,
-        server: owner.server.name,
-        tool: `${method} ${owner.own}`,
-      }
-      const { limit, burst, per } = rate
-      return {
-        rule,
-        rate,
-        key: JSON.stringify([rule.id, limit, burst, per, ...per.map(part => parts[part])]),
-      }
-    }),
+const chargesOf = ({ counted }: Ruling, { caller, owner, method }: RoutedRecord): readonly Charge[] => {
+  if (counted.length === 0) return NO_CHARGES
+  const parts = { person: caller.principal, server: owner.server.name, tool: `${method} ${owner.own}` }
+  return counted.flatMap(({ rule, rates }) =>
+    rates.map(([key, rate]) => ({
+      ...{ rule, rate },
+      key: rate.per.reduce((all, part) => `${all}\0${parts[part]}`, key),
+    })),
   )
+}
+
+const NO_CHARGES: readonly Charge[] = []

@@ -3,7 +3,7 @@ import { normalUri } from '../../catalog/names/uris.js'
 import type { Caller } from '../../kernel/caller.js'
 import { matcherOf, textMatcherOf } from '../../kernel/globs.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
-import { HINT_DEFAULTS, type Hint, type Rule, type Verdict } from '../../kernel/rule.js'
+import { HINT_DEFAULTS, type Hint, type Rate, type Rule, type Verdict } from '../../kernel/rule.js'
 import type { Client } from '../../model/links.js'
 import { type CallArguments, type Pointer, parsePointer } from './arguments.js'
 import { every, PointerTests, type TestResult, type Truth } from './tests.js'
@@ -42,6 +42,8 @@ export class CompiledRule {
   /** True if every caller matches. */
   readonly isForAll: boolean
   readonly when: readonly (readonly [Pointer, PointerTests])[]
+  /** The rates, each with the constant part of its key; it survives a reload that changes neither id nor rate. */
+  readonly rates: readonly (readonly [key: string, rate: Rate])[]
   readonly #isServer: Matcher
   readonly #isNamed: Readonly<Record<'tool' | 'prompt' | 'resource', Matcher | undefined>>
   readonly #isPerson: Matcher | undefined
@@ -54,6 +56,7 @@ export class CompiledRule {
     this.index = index
     this.isForAll = [who.people, who.scopes, who.clients].every(each => each === undefined)
     this.when = when.map(([pointer, tests]) => [parsePointer(pointer), new PointerTests(tests)])
+    this.rates = rule.rates.map(rate => [JSON.stringify([rule.id, rate]), rate])
     this.#isServer = optional(server) ?? (() => true)
     this.#isNamed = { tool: optional(tool), prompt: optional(prompt), resource: optional(resource) }
     this.#isPerson = optional(who.people)

@@ -1,6 +1,6 @@
 import { textMatcherOf } from '../../kernel/globs.js'
 import { canonicalJson, compareDecimals } from '../../kernel/json/canonical.js'
-import { type JsonText, kindOf, rawText, stringOf } from '../../kernel/json/text.js'
+import { type JsonText, kindOf, rawText, smallInteger, stringOf } from '../../kernel/json/text.js'
 import type { WhenTests } from '../../kernel/rule.js'
 import type { PointerValues } from './arguments.js'
 
@@ -116,12 +116,16 @@ export const every = <T>(items: readonly T[], check: (item: T) => Truth): Truth 
   return truth
 }
 
-const compared =
-  (bound: string, fits: (order: number) => boolean): Check =>
-  value =>
-    kindOf(value) !== 'number' || value.length > NUMBER_CHARS
+const compared = (bound: string, fits: (order: number) => boolean): Check => {
+  const small = smallInteger(rawText(bound))
+  return value => {
+    const found = small === undefined ? undefined : smallInteger(value)
+    if (small !== undefined && found !== undefined) return fits(found - small)
+    return kindOf(value) !== 'number' || value.length > NUMBER_CHARS
       ? undefined
       : fits(compareDecimals(value.toString('latin1'), bound))
+  }
+}
 
 const matchesAny = (globs: readonly string[]): Check => {
   const patterns = globs.map(glob => ({ matches: textMatcherOf(glob), isPath: glob.includes('/') }))
