@@ -4,6 +4,8 @@ import { createRequire, isBuiltin } from 'node:module'
 
 const JOINED = /^(?:pino|picomatch|cross-spawn|dotenv|yargs-parser|undici\/lib\/.+)$/
 const PACKAGE = /[\\/]node_modules[\\/]/
+/** undici's parser for machines whose WebAssembly lacks SIMD: 72 kB that hardly any machine loads. */
+const RARE = /\/llhttp\/llhttp-wasm\.js$/
 /** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies other than bytes. */
 const UNUSED = /\/(?:client-h2|web\/fetch\/body)(?:\.js)?$/
 
@@ -14,6 +16,7 @@ export const joinedPackages = {
     onResolve({ filter: /^[^/]/ }, ({ path, importer, kind }) => {
       if (!JOINED.test(path) && !PACKAGE.test(importer)) return undefined
       if (UNUSED.test(path)) return { path, namespace: 'unused' }
+      if (RARE.test(path)) return { path: 'undici/lib/llhttp/llhttp-wasm.js', external: true }
       if (!path.startsWith('node:') && !isBuiltin(path))
         return { path: createRequire(importer).resolve(path) }
       // ES modules lack `require`.

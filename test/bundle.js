@@ -14,7 +14,17 @@ const PURE = (
 /** What `npm test` runs. */
 const QUICK = ['architecture.ts', 'walk.ts', 'prose.ts', ...PURE]
 /** All tests but the official conformance suite. */
-export const EVERY = [...QUICK, 'transport', 'cluster', 'cli', 'matrix', 'scenarios', 'vectors', 'fuzz']
+export const EVERY = [
+  ...QUICK,
+  'transport',
+  'cluster',
+  'cli',
+  'matrix',
+  'scenarios',
+  'release',
+  'vectors',
+  'fuzz',
+]
 const isTest = path => /\.tsx?$/.test(path) && !/^(support|fixtures|matrix\/flows|vectors\/play)\//.test(path)
 
 /** The test files at a path, relative to `test/`. */
