@@ -29,6 +29,7 @@ import {
   hasOtherMode,
   modernBy,
   prefersLegacy,
+  probeDeclaration,
   refusesBoth,
   type ServerLinkOptions,
   withProbeTimeout,
@@ -171,7 +172,7 @@ const probeOnce = async (
 ): Promise<ProbeVerdict> => {
   const { bounds = new LimitCounters(), clock, era, identity, probeMs, signal, timeoutMs } = options
   const id = `probe-${randomId()}`
-  const params = discoverParams(revision, identity, options.declares?.())
+  const params = discoverParams(revision, identity, probeDeclaration(options))
   const version = { 'MCP-Protocol-Version': revision, ...mirrorHeaders(METHOD, params) }
   const request: OutboundRequest = {
     method: 'POST',

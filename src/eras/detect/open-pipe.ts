@@ -27,6 +27,7 @@ import {
   hasOtherMode,
   modernBy,
   prefersLegacy,
+  probeDeclaration,
   refusesBoth,
   type ServerLinkOptions,
   withProbeTimeout,
@@ -191,15 +192,16 @@ class UndetectedPipe implements ConversationListener {
   async #askOnce(
     revision: ModernRevision,
     isRepeat: boolean,
-    { declares, era, identity, probeMs, signal, timeoutMs }: ServerLinkOptions,
+    options: ServerLinkOptions,
   ): Promise<ProbeVerdict> {
+    const { era, identity, probeMs, signal, timeoutMs } = options
     // A string, so that a late answer is never taken for one to a numbered request.
     const id = `probe-${randomId()}`
     const mayFallBack = era === 'auto'
     // Without a fallback this is the handshake, which may include the installation of packages.
     const ms = mayFallBack ? Math.min(probeMs, timeoutMs) : timeoutMs
     try {
-      const params = discoverParams(revision, identity, declares?.())
+      const params = discoverParams(revision, identity, probeDeclaration(options))
       const outcome = outcomeOf(this.conversation, id, 'server/discover', params)
       const answer = await within(outcome, { clock: this.#clock, ms, signal })
       return verdictOfPipe(probeOf(answer), { id: textOf(id), isRepeat, mayFallBack })

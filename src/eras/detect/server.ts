@@ -27,6 +27,16 @@ export interface ServerLinkOptions extends LinkOptions {
   readonly nextId: () => number
 }
 
+/**
+ * Returns what the probe declares. A server whose clients' extensions `initialize` must not name learns nothing
+ * from the probe either, because its era is unknown.
+ */
+export const probeDeclaration = ({
+  capabilities,
+  declares,
+}: ServerLinkOptions): ClientCapabilities | undefined =>
+  capabilities.declared === undefined ? undefined : declares?.()
+
 /** Returns whether a modern server may also support the legacy era, as far as known. */
 const mayBeLegacy = ({ known }: ConnectionAttempt, { era }: ServerLinkOptions): boolean =>
   era === 'auto' && known.legacy !== false
