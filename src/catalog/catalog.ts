@@ -9,7 +9,8 @@ import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { isSearchTool } from '../search/search-tools.js'
 import { joinInstructions, type Offer } from './capabilities.js'
-import { hasSameContent, type Item, type Listed, type Merged } from './listed.js'
+import { hasSameContent, type Item, isOnlyForApps, type Listed, type Merged } from './listed.js'
+import { appToolsIn } from './lists/app-tools.js'
 import {
   ClientViews,
   type ClientViewsContext,
@@ -188,6 +189,17 @@ export class Catalog {
 
   find(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Item | undefined {
     return this.merged(viewer, list).byExposed.get(exposed)
+  }
+
+  /** Returns a tool that models may call. */
+  findForModels(viewer: Viewer, exposed: string): Item | undefined {
+    const item = this.find(viewer, 'tools', exposed)
+    return item === undefined || isOnlyForApps(item) ? undefined : item
+  }
+
+  /** Returns the tools with this own name that apps may call. */
+  ofApps(viewer: Viewer, own: string): readonly Item[] {
+    return appToolsIn(this.visible(viewer, 'tools')).byOwn.get(own) ?? []
   }
 
   /** Returns the servers visible to a viewer. Requests about any other server fail as unknown. */

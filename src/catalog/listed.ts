@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { cut, trust } from '../kernel/json/cursor.js'
 import { arrayText, type JsonText } from '../kernel/json/text.js'
+import { memoize } from '../kernel/memoize.js'
 import type { Server } from '../peers/server.js'
+import { type AppFacts, mayHaveAppFacts } from './app-facts.js'
 import type { ItemLock, ReadLock } from './exposure.js'
 
 export interface Item {
@@ -11,8 +13,8 @@ export interface Item {
   readonly exposed: string
   readonly text: JsonText
   readonly hasOutputSchema: boolean
-  /** True for a tool with an interface, which a host may show as an app (ext-apps, SEP-1865). */
-  readonly hasInterface?: boolean
+  /** Undefined for anything but the tools of apps. */
+  readonly app?: AppFacts
   /** True for the proxy's own tools, which the server does not know. */
   readonly isOurs?: boolean
   /** Undefined if the item equals its locked definition, or no lock file covers it. */
@@ -26,12 +28,13 @@ export type Unplaced = Omit<Item, 'text' | 'isOurs'> & { readonly latin1: string
 export const packItems = (items: readonly Unplaced[]): Item[] => {
   const all = trust(Buffer.from(items.map(({ latin1 }) => latin1).join(), 'latin1'))
   let end = -1
-  return items.map(({ server, own, exposed, latin1, hasOutputSchema, hasInterface, lock }) => {
+  return items.map(({ server, own, exposed, latin1, hasOutputSchema, app, lock }) => {
     const start = end + 1
     end = start + latin1.length
     const item = { server, own, exposed, text: cut(all, start, end), hasOutputSchema }
-    if (hasInterface !== true && lock === undefined) return item
-    return { ...item, ...(hasInterface === true && { hasInterface }), ...(lock && { lock }) }
+    return app === undefined && lock === undefined
+      ? item
+      : { ...item, ...(app && { app }), ...(lock && { lock }) }
   })
 }
 
@@ -39,13 +42,20 @@ export const packItems = (items: readonly Unplaced[]): Item[] => {
 export interface Listed {
   /** Equal for lists that a server sent with equal content. */
   readonly key: string
-  /** Maximum number of shown items; without a filter it is known without converting them. */
+  /**
+   * Maximum number of items for models. It is known without converting the items if there is no filter, and
+   * no tool of an app.
+   */
   readonly most: number
+  /** False if the list certainly holds no tools of apps. */
+  readonly mayHaveApps: boolean
   readonly raw: readonly JsonText[]
   readonly items: readonly Item[]
   /** The number of hidden items, by reason. */
   readonly leftOut: Readonly<Record<'filter' | 'broken' | 'twice', number>>
   readonly digest: string
+  /** The digest of the items for models. */
+  readonly modelDigest: string
   readonly bytes: number
   /** The comparison with the lock file; undefined without one. */
   readonly locked?: ReadLock | undefined
@@ -65,6 +75,25 @@ export interface Merged {
   /** Cached pages, by the index of their first item. */
   readonly pages: Map<number, JsonText>
 }
+
+/** Returns whether only apps may call a tool. */
+export const isOnlyForApps = ({ app }: Pick<Item, 'app'>): boolean => app?.isForModels === false
+
+/** Returns the items without tools for apps only; the same array if there are none. Memoized. */
+export const itemsForModels = memoize((items: readonly Item[]): readonly Item[] =>
+  items.some(isOnlyForApps) ? items.filter(item => !isOnlyForApps(item)) : items,
+)
+
+/** Returns a merged list without tools for apps only; the same one if there are none. Memoized. */
+export const mergedForModels = memoize((merged: Merged): Merged => {
+  const parts = merged.parts.map(part => {
+    const items = itemsForModels(part.items)
+    return items === part.items ? part : { ...part, items }
+  })
+  if (parts.every((part, at) => part === merged.parts[at])) return merged
+  const byExposed = new Map([...merged.byExposed].filter(([, item]) => !isOnlyForApps(item)))
+  return { parts, byExposed, pages: new Map() }
+})
 
 /** Returns a digest of texts in their order, separated by a byte that JSON never holds. */
 export const digestOf = (texts: Iterable<JsonText | string>): string => {
@@ -89,16 +118,26 @@ export const listedOf = (
 ): Listed => {
   let shown: ReturnType<typeof show> | undefined
   let digest: string | undefined
+  let modelDigest: string | undefined
+  let mayHaveApps: boolean | undefined
   const made = () => {
     shown ??= show()
     return shown
   }
+  const hasMarks = (): boolean => {
+    mayHaveApps ??= raw.some(mayHaveAppFacts)
+    return mayHaveApps
+  }
+  const digestFor = (items: readonly Item[]): string => digestOf([arrayText(items.map(({ text }) => text))])
   return {
     key,
     raw,
     locked,
     get most() {
-      return isFiltered ? made().items.length : raw.length
+      return isFiltered || hasMarks() ? itemsForModels(made().items).length : raw.length
+    },
+    get mayHaveApps() {
+      return hasMarks()
     },
     get items() {
       return made().items
@@ -107,8 +146,14 @@ export const listedOf = (
       return made().leftOut
     },
     get digest() {
-      digest ??= digestOf([arrayText(made().items.map(({ text }) => text))])
+      digest ??= digestFor(made().items)
       return digest
+    },
+    get modelDigest() {
+      const items = itemsForModels(made().items)
+      if (items === made().items) return this.digest
+      modelDigest ??= digestFor(items)
+      return modelDigest
     },
     // Shown items are about as long as the sent ones.
     bytes: 2 * listBytesOf(raw),

@@ -7,9 +7,9 @@ import type { Access } from '../model/access.js'
 import { type Client, isOnePerson, type Viewer } from '../model/links.js'
 import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
+import type { AppFacts } from './app-facts.js'
 import type { Catalog } from './catalog.js'
 import type { Item } from './listed.js'
-import { appToolsIn } from './lists/app-tools.js'
 import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './lists/sign-in-tool.js'
 import { skillFiles } from './names/rewrite.js'
@@ -23,7 +23,7 @@ export interface Owned {
   readonly exposed?: string | undefined
   /** Its definition, as shown, if it is listed. */
   readonly text?: JsonText | undefined
-  readonly hasInterface?: boolean | undefined
+  readonly app?: AppFacts | undefined
   /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined
 }
@@ -42,8 +42,6 @@ const SEEN_CHARS = 2048
 const REMOVED_MAX = 100
 /** Maximum number of tools that an error names. */
 const CANDIDATES_MAX = 20
-/** The scheme of interfaces of tools. */
-const INTERFACE = 'ui://'
 /** Minimum time between readings of a list that unknown names cause. */
 const REREAD_MS = 1000
 
@@ -94,24 +92,21 @@ export class Owners {
    * is none.
    */
   named(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | Promise<Owned> {
-    const known = this.#known(viewer, list, exposed)
-    if (known?.hasInterface === true) this.#opens(viewer, known.server)
-    return known ?? this.#named(viewer, list, exposed)
+    return this.#known(viewer, list, exposed) ?? this.#named(viewer, list, exposed)
   }
 
   /**
    * Returns the owner of a URI: by its prefix, else the only server that lists it, also as a skill or its
-   * file, else the longest matching template, else the server whose result contained it last, else the only
-   * server with resources. Rejects with a Fault that names the candidates if there are several.
+   * file, else the longest matching template, else the only server with a tool of this interface, else the
+   * server whose result contained it last, else the only server with resources. Rejects with a Fault that
+   * names the candidates if there are several.
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
-    const known = this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed)
-    if (known !== undefined && exposed.startsWith(INTERFACE)) this.#opens(viewer, known.server)
-    return known ?? this.#unprefixed(viewer, exposed)
+    return this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
   }
 
-  /** Notes that a client shows an interface of a server: its app may call tools by their own names. */
-  #opens({ client }: Viewer, server: Server): void {
+  /** Notes that a client shows an interface of a server, whose app may call tools by their own names. */
+  opens({ client }: Viewer, server: Server): void {
     if (!isOnePerson(client)) return
     const opened = this.#opened.get(client) ?? new WeakSet<Server>()
     this.#opened.set(client, opened.add(server))
@@ -176,7 +171,7 @@ export class Owners {
    * tool.
    */
   #bare(viewer: Viewer, own: string): Owned | undefined {
-    const found = appToolsIn(this.#catalog.merged(viewer, 'tools')).byOwn.get(own) ?? []
+    const found = this.#catalog.ofApps(viewer, own)
     const opened = this.#opened.get(viewer.client)
     const shown = found.filter(({ server }) => opened?.has(server) === true)
     if (found.length < 2 || shown.length === 1) return shown[0] ?? found[0]
@@ -189,6 +184,8 @@ export class Owners {
     const reads = this.#couldName(viewer, list, exposed).map(server =>
       this.#reread(server, viewer.client, list),
     )
+    // Any server may have a tool of this own name.
+    if (list === 'tools') reads.push(this.#catalog.readOnce(viewer, list))
     const failures = (await Promise.allSettled(reads)).flatMap(read =>
       read.status === 'rejected' ? [Fault.from(read.reason)] : [],
     )
@@ -272,8 +269,7 @@ export class Owners {
 
   #ownerOf(viewer: Viewer, uri: string): Server {
     const servers = this.#servers(viewer)
-    const listing = servers.filter(server => this.#lists(viewer, server, uri))
-    const owners = listing.length > 0 ? listing : this.#byTemplate(viewer, uri)
+    const owners = this.#owning(viewer, uri, servers)
     const [first] = owners
     if (first !== undefined && owners.length === 1) return first
     const seen = this.#seen.get(seenKey(uri, viewer.caller.principal)) ?? this.#seen.get(uri)
@@ -288,6 +284,20 @@ export class Owners {
     if (only === undefined) throw new Fault('unknown-resource', 'Resource not found', { data: { uri } })
     if (candidates.length > 1) throw this.#ambiguous(uri, candidates)
     return only
+  }
+
+  /** Returns the servers that list a URI or a template for it, or that have a tool with this interface. */
+  #owning(viewer: Viewer, uri: string, servers: readonly Server[]): readonly Server[] {
+    const listing = servers.filter(server => this.#lists(viewer, server, uri))
+    if (listing.length > 0) return listing
+    const matching = this.#byTemplate(viewer, uri)
+    if (matching.length > 0) return matching
+    // A server need not list the resources of its interfaces (ext-apps, SEP-1865).
+    const tools = this.#catalog.merged(viewer, 'tools').parts.flatMap(({ items }) => items)
+    const showing = new Set(
+      tools.flatMap(({ app, server }) => (app?.interfaces.includes(uri) === true ? server : [])),
+    )
+    return servers.filter(server => showing.has(server))
   }
 
   /** Throws a Fault if a URI's prefix belongs to a removed server. */

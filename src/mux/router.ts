@@ -240,7 +240,11 @@ export class Router implements ClientHandler, ConnectionListener {
   }
 
   tool(client: Client, exposed: string): JsonText | undefined {
-    return this.catalog.find(viewerOf(client), 'tools', exposed)?.text
+    const viewer = viewerOf(client)
+    const item = this.catalog.find(viewer, 'tools', exposed)
+    if (item !== undefined) return item.text
+    const [only, ...others] = this.catalog.ofApps(viewer, exposed)
+    return others.length === 0 ? only?.text : undefined
   }
 
   async lackingScopes(viewer: Viewer, calls: readonly JsonText[]): Promise<readonly string[]> {

@@ -1,105 +1,100 @@
-import { mayContain } from '../../kernel/json/edit.js'
-import {
-  at,
-  elementsOf,
-  type JsonText,
-  kindOf,
-  some,
-  stringOf,
-  textOf,
-  withAt,
-} from '../../kernel/json/text.js'
+import { textOf, withAt } from '../../kernel/json/text.js'
+import { memoize } from '../../kernel/memoize.js'
 import { UI } from '../../model/extensions.js'
 import type { Client } from '../../model/links.js'
-import type { Server } from '../../peers/server.js'
-import { digestOf, type Item, type Merged } from '../listed.js'
-import type { Paged } from './page.js'
-import type { ShownList } from './shown-tools.js'
+import { hasInterface } from '../app-facts.js'
+import { type Item, isOnlyForApps, type Merged, mergedForModels } from '../listed.js'
+import { isUnderOtherAlias, type MergedList } from './merge.js'
+import type { PagedPart, ShownList } from './page.js'
 
 /** The tools of apps in a merged list (ext-apps, SEP-1865). */
 interface AppTools {
-  /** Exposed names of tools that only apps may call. */
-  readonly onlyApps: ReadonlySet<string>
   /** Tools that apps may call, by their own names, as apps name them. */
   readonly byOwn: ReadonlyMap<string, readonly Item[]>
-  /** Tools of servers with interfaces, under their own names. */
-  readonly bare: readonly Pick<Item, 'own' | 'text'>[]
-  /** The lists for clients that show apps, and for others, once computed. */
-  readonly lists: { shown?: ShownList; hidden?: ShownList }
+  /** Tools of servers with interfaces, which are also listed under their own names. */
+  readonly bare: readonly Item[]
+  readonly hasInterfaces: boolean
+  /** True if some tools are for apps only. */
+  readonly hasHidden: boolean
 }
 
 /** Returns whether a client declared that it shows apps. */
 export const showsApps = ({ capabilities: { declared } }: Pick<Client, 'capabilities'>): boolean =>
   declared?.extensions.has(UI) === true
 
-/** Returns whether a tool names a user; a tool that names none is for models and apps. */
-const isFor = ({ text }: Item, user: 'model' | 'app'): boolean => {
-  if (!mayContain(text, '"visibility"')) return true
-  const visibility = at(text, '_meta', 'ui', 'visibility')
-  if (visibility === undefined || kindOf(visibility) !== 'array') return true
-  return some(elementsOf(visibility), one => stringOf(one) === user)
-}
-
-/** Computed once for each merged list. */
-const known = new WeakMap<Merged, AppTools>()
-
-export const appToolsIn = (merged: Merged): AppTools => {
-  let found = known.get(merged)
-  if (found === undefined) {
-    found = readAppTools(merged)
-    known.set(merged, found)
-  }
-  return found
-}
-
-const readAppTools = ({ byExposed }: Merged): AppTools => {
-  const items = [...byExposed.values()].filter(({ isOurs }) => isOurs !== true)
+/** Reads a merged tool list once. */
+export const appToolsIn = memoize(({ parts, byExposed }: Merged): AppTools => {
+  const aliases = new Set(parts.map(({ alias }) => alias))
   const byOwn = new Map<string, Item[]>()
-  const apps = new Set<Server>()
-  const onlyApps = new Set<string>()
-  for (const item of items) {
-    if (item.hasInterface === true) apps.add(item.server)
-    if (!isFor(item, 'model')) onlyApps.add(item.exposed)
-    if (!isFor(item, 'app')) continue
-    const same = byOwn.get(item.own)
-    if (same === undefined) byOwn.set(item.own, [item])
-    else same.push(item)
-  }
-  if (apps.size === 0 && onlyApps.size === 0) return { onlyApps, byOwn, bare: [], lists: {} }
-  const bare = items.filter(
-    ({ server, own }) => apps.has(server) && byOwn.get(own)?.length === 1 && !byExposed.has(own),
+  const withInterfaces = new Set<number>()
+  let hasHidden = false
+  for (const { index, alias, items } of parts)
+    for (const item of items) {
+      const { own, app, isOurs } = item
+      if (hasInterface(app)) withInterfaces.add(index)
+      hasHidden ||= isOnlyForApps(item)
+      // Otherwise a server could receive calls meant for a tool that another one lists later.
+      if (isOurs === true || app?.isForApps === false || isUnderOtherAlias(own, alias, aliases)) continue
+      const same = byOwn.get(own)
+      if (same === undefined) byOwn.set(own, [item])
+      else same.push(item)
+    }
+  const bare = [...byOwn.values()].flatMap(([item, ...others]) =>
+    item !== undefined &&
+    others.length === 0 &&
+    withInterfaces.has(item.server.index) &&
+    !byExposed.has(item.own)
+      ? [item]
+      : [],
   )
-  return { onlyApps, byOwn, bare: bare.filter(item => isFor(item, 'app')).map(underOwnName), lists: {} }
-}
+  return { byOwn, bare, hasInterfaces: withInterfaces.size > 0, hasHidden }
+})
 
+/** Not the alias of a server. */
+const OWN_NAMES = '__'
 const FOR_APPS = textOf(['app'])
 
-/** Hosts find the tools of an app by these names, and hide them from the model. */
+/** Returns the entries under own names. Hosts find the tools of apps by them, and hide them from models. */
+export const ownNamesIn = memoize((merged: Merged): PagedPart => {
+  const index = Math.max(-1, ...merged.parts.map(part => part.index)) + 1
+  return { index, alias: OWN_NAMES, items: appToolsIn(merged).bare.map(underOwnName) }
+})
+
 const underOwnName = ({ own, text }: Item): Pick<Item, 'own' | 'text'> => {
   const named = withAt(text, ['name'], textOf(own))
   return { own, text: withAt(named, ['_meta', 'ui', 'visibility'], FOR_APPS) }
 }
 
-/** Returns whether clients that show apps see another list. */
-export const differsForApps = (merged: Merged): boolean => {
-  const { onlyApps, bare } = appToolsIn(merged)
-  return onlyApps.size > 0 || bare.length > 0
+/** Returns whether clients that show apps see another list, in a list of all tools or in search mode. */
+export const differsForApps = (merged: Merged, isSearched: boolean): boolean => {
+  const { bare, hasHidden, hasInterfaces } = appToolsIn(merged)
+  return hasHidden || bare.length > 0 || (isSearched && hasInterfaces)
 }
 
-/** Returns the tool list for clients that show apps, or for those that do not; computed once for each. */
-export const listForApps = (list: ShownList & { readonly merged: Merged }, shows: boolean): ShownList => {
-  const tools = appToolsIn(list.merged)
-  if (shows ? tools.bare.length === 0 : tools.onlyApps.size === 0) return list
-  const key = shows ? 'shown' : 'hidden'
-  tools.lists[key] ??= listOf(list.merged.parts, tools, shows)
-  return tools.lists[key]
-}
+/** Returns the tool list for clients that show apps; the version of the list decides about it as well. */
+export const listForApps = memoize((list: MergedList): ShownList => {
+  let paged: ShownList['paged'] | undefined
+  return {
+    get version() {
+      return list.version
+    },
+    get paged() {
+      const { merged } = list
+      if (appToolsIn(merged).bare.length === 0) return merged
+      paged ??= { parts: [...merged.parts, ownNamesIn(merged)], pages: new Map() }
+      return paged
+    },
+  }
+})
 
-const listOf = (parts: Merged['parts'], { onlyApps, bare }: AppTools, shows: boolean): ShownList => {
-  const index = Math.max(-1, ...parts.map(part => part.index)) + 1
-  const shown: Paged['parts'] = shows
-    ? [...parts, { index, alias: '', items: bare }]
-    : parts.map(part => ({ ...part, items: part.items.filter(({ exposed }) => !onlyApps.has(exposed)) }))
-  const texts = shown.flatMap(({ items }) => items.map(({ text }): JsonText => text))
-  return { version: digestOf(['apps', ...texts]), paged: { parts: shown, pages: new Map() } }
-}
+/** Returns the tool list for clients that do not show apps. */
+export const listForModels = memoize(
+  (list: MergedList): ShownList => ({
+    get version() {
+      return list.modelVersion
+    },
+    get paged() {
+      return mergedForModels(list.merged)
+    },
+  }),
+)

@@ -14,19 +14,19 @@ import { lacksWorkspace } from '../../peers/sharing.js'
 import { isSearchTool } from '../../search/search-tools.js'
 import { tokensOfTool } from '../../search/tool-cost.js'
 import { joinCapabilities, type Offer, withinView } from '../capabilities.js'
-import type { Listed } from '../listed.js'
+import { type Listed, mergedForModels } from '../listed.js'
 import type { ServerViews } from '../server-views.js'
 import type { Choice, ToolExposure } from '../views/tool-exposure.js'
 import type { View } from '../views/view.js'
-import { differsForApps, listForApps, showsApps } from './app-tools.js'
+import { differsForApps, listForApps, listForModels, showsApps } from './app-tools.js'
 import type { ConnectionLists } from './connection-lists.js'
 import { Interned } from './interned.js'
 import type { ListState } from './list-state.js'
 import { type HidingFilter, MergedList, mergeKey, partsOf } from './merge.js'
-import { cutPage } from './page.js'
+import { cutPage, type ShownList } from './page.js'
 import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
-import { applyToolChoice, isPlainChoice, type ShownList } from './shown-tools.js'
+import { applyToolChoice, isPlainChoice } from './shown-tools.js'
 import { hasSignInTool, signInTool } from './sign-in-tool.js'
 
 export interface ListOptions {
@@ -186,17 +186,23 @@ export class ClientViews {
     return mergeHints(contributions, isSplit || this.#differsForApps(viewer, list))
   }
 
+  /** Returns whether clients that show apps receive another list of this kind. */
   #differsForApps(viewer: Viewer, list: ListName): boolean {
     const isSearched = this.#context.toolExposure?.known(viewer.client)?.mode === 'search'
-    if (list !== 'tools' || isSearched || this.#context.options().isAlone) return false
-    return differsForApps(this.visibleList(viewer, list).merged)
+    if (list !== 'tools' || (!isSearched && this.#context.options().isAlone)) return false
+    // Without tools of apps, search mode needs no merged list.
+    const mayHaveApps = (server: Server): boolean =>
+      this.listed(server, viewer.client, list)?.mayHaveApps === true
+    if (isSearched && ![...this.servers(viewer).keys()].some(mayHaveApps)) return false
+    return differsForApps(this.visibleList(viewer, list).merged, isSearched)
   }
 
   /** See `Catalog.page`. */
   async page(viewer: Viewer, list: ListName, cursor: string | undefined, waitMs: number): Promise<ListPage> {
-    // The search tools depend on no server, unless server tools are pinned.
+    // The search tools depend on no server, unless server tools are listed with them.
     const known = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
-    if (known?.mode !== 'search' || known.pins !== undefined) await this.refresh(viewer, list, waitMs)
+    if (known?.mode !== 'search' || listsServerTools(known, viewer.client))
+      await this.refresh(viewer, list, waitMs)
     if (list === 'tools') this.choose(viewer)
     const { paged, version } = this.shownList(viewer, list)
     const result = cutPage(list, paged, cursor, this.#context.options().pageSize)
@@ -224,7 +230,10 @@ export class ClientViews {
     return toolExposure.choose(viewer.client, () => {
       const list = this.visibleList(viewer, 'tools')
       const tokens = (): number =>
-        [...list.merged.byExposed.values()].reduce((sum, { text }) => sum + tokensOfTool(text), 0)
+        [...mergedForModels(list.merged).byExposed.values()].reduce(
+          (sum, { text }) => sum + tokensOfTool(text),
+          0,
+        )
       return { version: list.key, tools: list.size, tokens }
     })
   }
@@ -291,20 +300,29 @@ export class ClientViews {
 
   /** Returns the list that a client receives: the merged list, or the search tools. */
   shownList(viewer: Viewer, list: ListName): ShownList {
-    const choice = list === 'tools' ? this.#context.toolExposure?.known(viewer.client) : undefined
-    if (choice === undefined || isPlainChoice(choice)) {
-      const merged = this.visibleList(viewer, list)
-      return list === 'tools' && !this.#context.options().isAlone
-        ? listForApps(merged, showsApps(viewer.client))
-        : merged
-    }
+    const { client } = viewer
+    if (list !== 'tools') return this.visibleList(viewer, list)
+    const choice = this.#context.toolExposure?.known(client)
+    if (choice !== undefined && !isPlainChoice(choice)) return this.#chosenList(viewer, choice)
+    const merged = this.visibleList(viewer, list)
+    if (showsApps(client)) return listForApps(merged)
+    return this.#hidesApps(client) ? listForModels(merged) : merged
+  }
+
+  #hidesApps(client: Client): boolean {
+    return !showsApps(client) && !this.#context.options().isAlone
+  }
+
+  #chosenList(viewer: Viewer, choice: Choice): ShownList {
+    const { client } = viewer
     const seen = this.#of(viewer)
     if (seen.shown?.by !== choice) {
       const servers = [...seen.servers.keys()].map(({ name }) => name)
-      // Without pins, no server's list is needed.
-      const merged = choice.pins === undefined ? undefined : this.visibleList(viewer, list)
-      const key = JSON.stringify([choice.mode, choice.loadsByNeed, choice.pins?.id, servers, merged?.version])
-      seen.shown = { by: choice, list: this.#shown.get(key, () => applyToolChoice(choice, merged, servers)) }
+      const list = listsServerTools(choice, client) ? this.visibleList(viewer, 'tools') : undefined
+      const reach = list && { list, showsApps: showsApps(client), hidesApps: this.#hidesApps(client) }
+      const { mode, loadsByNeed, pins, max } = choice
+      const key = JSON.stringify([mode, loadsByNeed, pins?.id, max, servers, list?.version, reach?.showsApps])
+      seen.shown = { by: choice, list: this.#shown.get(key, () => applyToolChoice(choice, reach, servers)) }
     }
     return seen.shown.list
   }
@@ -393,3 +411,7 @@ export class ClientViews {
     return new Map(seen.map(view => [view.server, view]))
   }
 }
+
+/** Returns whether a client's list depends on the servers' lists, with any choice that is not plain. */
+const listsServerTools = ({ pins }: Choice, client: Client): boolean =>
+  pins !== undefined || showsApps(client)

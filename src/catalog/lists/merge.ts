@@ -2,7 +2,15 @@ import { arrayText } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
-import { digestOf, type Item, type Listed, type Merged, type MergePart } from '../listed.js'
+import {
+  digestOf,
+  type Item,
+  itemsForModels,
+  type Listed,
+  type Merged,
+  type MergePart,
+  mergedForModels,
+} from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem } from '../names/rewrite.js'
 import type { ServerView } from './server-view.js'
@@ -12,7 +20,7 @@ const EXACT_MAX = 500
 
 /** The contents of a merged list, computed on first use. */
 interface MergedParts {
-  readonly version: () => string
+  readonly version: (isForModels: boolean) => string
   readonly merge: () => Merged
   /** Returns an upper bound for the number of items; undefined if only merging can determine it. */
   readonly most: () => number | undefined
@@ -24,6 +32,7 @@ export class MergedList {
   readonly key: string
   readonly #parts: MergedParts
   #version: string | undefined
+  #modelVersion: string | undefined
   #merged: Merged | undefined
 
   /** Computes the parts on the first use of anything but the key. */
@@ -34,14 +43,20 @@ export class MergedList {
 
   /** Returns a version that is equal for lists with equal content. */
   get version(): string {
-    this.#version ??= this.#parts.version()
+    this.#version ??= this.#parts.version(false)
     return this.#version
   }
 
-  /** The number of items, or an upper bound for very long lists. */
+  /** The same for lists with equal items for models. */
+  get modelVersion(): string {
+    this.#modelVersion ??= this.#parts.version(true)
+    return this.#modelVersion
+  }
+
+  /** The number of items for models, or an upper bound for very long lists. */
   get size(): number {
     const most = this.#parts.most()
-    return most !== undefined && most > EXACT_MAX ? most : this.merged.byExposed.size
+    return most !== undefined && most > EXACT_MAX ? most : mergedForModels(this.merged).byExposed.size
   }
 
   get merged(): Merged {
@@ -100,12 +115,12 @@ export const partsOf = (
   sources: readonly Source[],
   { view, log, isReserved }: Merging,
 ): MergedParts => ({
-  version() {
+  version(isForModels) {
     const aliases = sources.map(({ server: { options } }) => options.alias)
     const digests = sources.flatMap(({ view: { exposure }, listed, hidden }) => [
       // A name without prefix is free only if it does not begin with the alias of a server.
       ...(exposure.prefix ? [] : aliases),
-      ...(listed === undefined ? [] : digestsOf(listed, hidden)),
+      ...(listed === undefined ? [] : digestsOf(listed, hidden, isForModels)),
     ])
     return digestOf([...(view === undefined ? [] : [`view ${view.id}`]), ...digests])
   },
@@ -125,10 +140,12 @@ export const partsOf = (
 })
 
 /** Returns the digest of the items that are not hidden, if there are any. */
-const digestsOf = ({ items, digest }: Listed, hidden: Source['hidden']): readonly string[] => {
-  if (hidden.size === 0) return items.length === 0 ? [] : [digest]
-  const shown = items.filter(({ own }) => !hidden.has(own))
-  return shown.length === 0 ? [] : [digestOf([arrayText(shown.map(({ text }) => text))])]
+const digestsOf = (listed: Listed, hidden: Source['hidden'], isForModels: boolean): readonly string[] => {
+  const items = isForModels ? itemsForModels(listed.items) : listed.items
+  const shown = hidden.size === 0 ? items : items.filter(({ own }) => !hidden.has(own))
+  if (shown.length === 0) return []
+  if (hidden.size > 0) return [digestOf([arrayText(shown.map(({ text }) => text))])]
+  return [isForModels ? listed.modelDigest : listed.digest]
 }
 
 const withoutHidden = ({ parts }: Merged, sources: readonly Source[]): Merged => {
@@ -166,7 +183,7 @@ export const mergeParts = (
     const items = part.items.flatMap(item => {
       const { exposed } = item
       const isTaken =
-        byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(item, part.alias, aliases)
+        byExposed.has(exposed) || isReserved(exposed) || isUnderOtherAlias(exposed, part.alias, aliases)
       const unique = isTaken ? withPrefix(list, item) : item
       if (unique === undefined || byExposed.has(unique.exposed)) {
         // An unprefixed URI that several servers list: each is shown, and the owner is found on use. Clients
@@ -201,7 +218,7 @@ const withPrefix = (list: ListName, item: Item): Item | undefined => {
  * Returns whether a name begins with another server's alias. Aliases never contain `__`, so the first one
  * ends it.
  */
-const isUnderOtherAlias = ({ exposed }: Item, alias: string, aliases: ReadonlySet<string>): boolean => {
-  const prefix = exposed.slice(0, Math.max(0, exposed.indexOf('__')))
+export const isUnderOtherAlias = (name: string, alias: string, aliases: ReadonlySet<string>): boolean => {
+  const prefix = name.slice(0, Math.max(0, name.indexOf('__')))
   return prefix !== alias && aliases.has(prefix)
 }

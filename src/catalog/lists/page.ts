@@ -6,7 +6,8 @@ import { cursorKey, decodeCursor, encodeCursor, type Position } from './cursor.j
 
 type PagedItem = Pick<Item, 'own' | 'text'>
 
-interface PagedPart {
+/** A part of a `Paged` list; no two parts have the same alias. */
+export interface PagedPart {
   readonly index: number
   readonly alias: string
   readonly items: readonly PagedItem[]
@@ -17,6 +18,13 @@ export interface Paged {
   readonly parts: readonly PagedPart[]
   /** Cached pages, by the index of their first item. */
   readonly pages: Map<number, JsonText>
+}
+
+/** A list as clients receive it. */
+export interface ShownList {
+  /** Equal for lists with equal content. */
+  readonly version: string
+  readonly paged: Paged
 }
 
 /**

@@ -1,20 +1,12 @@
 import type { Caller } from '../../kernel/caller.js'
 import { mayContain } from '../../kernel/json/edit.js'
-import {
-  arrayText,
-  at,
-  type JsonText,
-  kindOf,
-  memberOf,
-  stringOf,
-  textMember,
-  withoutMember,
-} from '../../kernel/json/text.js'
+import { arrayText, type JsonText, memberOf, textMember, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
 import type { Server } from '../../peers/server.js'
+import { appFactsOf } from '../app-facts.js'
 import { createToolFilter, describedBy, type Exposure, type ReadLock, type ToolFilter } from '../exposure.js'
 import { digestOf, type Item, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
 import { exposedName } from '../names/names.js'
@@ -168,7 +160,8 @@ export class ServerView {
     const hasOutputSchema =
       mayContain(shown, '"outputSchema"') && memberOf(shown, 'outputSchema') !== undefined
     const item = { server: this.server, own, exposed, latin1: text.toString('latin1'), hasOutputSchema }
-    return hasInterface(shown) ? { ...item, hasInterface: true } : item
+    const app = appFactsOf(shown)
+    return app === undefined ? item : { ...item, app }
   }
 
   /** Counts a list that could not be read. */
@@ -189,12 +182,4 @@ export class ServerView {
     this.#log.warn({ server: this.server.name, list, item: shown, ...more }, words)
     return true
   }
-}
-
-/** Returns whether a tool has an interface, in any of the three spellings. */
-const hasInterface = (tool: JsonText): boolean => {
-  const meta = mayContain(tool, '"ui', '"openai') ? memberOf(tool, '_meta') : undefined
-  if (meta === undefined || kindOf(meta) !== 'object') return false
-  const flat = [memberOf(meta, 'ui/resourceUri'), memberOf(meta, 'openai/outputTemplate')]
-  return [at(meta, 'ui', 'resourceUri'), ...flat].some(uri => stringOf(uri) !== undefined)
 }

@@ -30,10 +30,12 @@ export const signInTool = (server: Server): Listed => {
   return {
     key: digest,
     most: 1,
+    mayHaveApps: false,
     raw: [],
     leftOut: { filter: 0, broken: 0, twice: 0 },
     items: [item],
     digest,
+    modelDigest: digest,
     bytes: listBytesOf([text]),
   }
 }

@@ -16,13 +16,13 @@ export interface Pins {
   /** Equal for pins with the same names. */
   readonly id: string
   readonly has: (exposed: string) => boolean
-  /** Maximum number of pinned tools, in addition to the search tools. */
-  readonly max: number
 }
 
 /** Describes how tools are presented to a client. */
 export interface Choice extends Shown {
   readonly pins: Pins | undefined
+  /** Maximum number of tools for models that stay listed beside the search tools. */
+  readonly max: number
   /** True if the client loads tools on demand; pins are then marked as always needed. */
   readonly loadsByNeed: boolean
 }
@@ -42,6 +42,7 @@ const THIS_PROGRAM: Choice = {
   mode: 'direct',
   why: 'it is part of this proxy',
   pins: undefined,
+  max: Number.POSITIVE_INFINITY,
   loadsByNeed: false,
 }
 
@@ -95,6 +96,6 @@ export class ToolExposure {
 
 const choiceOf = ({ pin = [], cap, loadsByNeed }: ClientExposeRules, shown: Shown): Choice => {
   const max = Math.max(0, cap - OWN_TOOLS)
-  const pins = pin.length === 0 ? undefined : { id: JSON.stringify([pin, max]), has: matcherOf(pin), max }
-  return { ...shown, pins, loadsByNeed }
+  const pins = pin.length === 0 ? undefined : { id: JSON.stringify(pin), has: matcherOf(pin) }
+  return { ...shown, pins, max, loadsByNeed }
 }

@@ -1,3 +1,4 @@
+import { hasInterface } from '../../catalog/app-facts.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
@@ -34,6 +35,8 @@ import { checkShape } from './request-shape.js'
 import type { ResultPresenter } from './result-presenter.js'
 import { noMethod } from './unknown-method.js'
 
+/** The scheme of interfaces of tools (ext-apps, SEP-1865). */
+const INTERFACE = 'ui://'
 const NO_REF = 'completion/complete: ref.type must be ref/prompt or ref/resource'
 
 export interface ForwarderContext {
@@ -123,6 +126,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   #route(record: CallRecord, owned: Owned): void {
     if (owned.exposed !== undefined) record.exposed = owned.exposed
+    if ((owned.app !== undefined && hasInterface(owned.app)) || owned.own.startsWith(INTERFACE))
+      this.#context.owners.opens(record, owned.server)
     record.routedTo(owned)
     const { gate } = this
     const next =

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.js'
-import type { Item, Merged } from '../../catalog/listed.js'
+import { type Item, type Merged, mergedForModels } from '../../catalog/listed.js'
 import type { Owners } from '../../catalog/owners.js'
 import { Fault } from '../../kernel/faults.js'
 import {
@@ -132,7 +132,7 @@ export class SearchCalls {
   /** Turns a call into that of a server's tool. Most names are known, and their calls stay synchronous. */
   #redirect(call: CallRecord, by: SearchToolName, to: Target): CallVerdict | Promise<CallVerdict> {
     const { exposed } = to
-    const known = this.#context.catalog.find(call, 'tools', exposed)
+    const known = this.#context.catalog.findForModels(call, exposed)
     if (known !== undefined) return this.#redirected(call, by, to, known)
     return this.#lookUp(call, exposed).then(async item =>
       item === undefined
@@ -194,11 +194,11 @@ export class SearchCalls {
       : textAnswer(text)
   }
 
-  /** Returns all tools visible to a viewer, as fresh as in a list. */
+  /** Returns all tools for a viewer's model, as fresh as in a list. */
   async #all(viewer: Viewer): Promise<Merged> {
     const { catalog, starter } = this.#context
     await catalog.refresh(viewer, 'tools', starter.waitMsFor(viewer))
-    return catalog.visible(viewer, 'tools')
+    return mergedForModels(catalog.visible(viewer, 'tools'))
   }
 
   /** Returns likely intended names: a close spelling, then names of similar meaning. */
@@ -220,7 +220,7 @@ export class SearchCalls {
     const { catalog, owners } = this.#context
     try {
       const owned = await owners.named(viewer, 'tools', exposed)
-      return catalog.find(viewer, 'tools', exposed) ?? (owned.isOurs === true ? 'ours' : undefined)
+      return catalog.findForModels(viewer, exposed) ?? (owned.isOurs === true ? 'ours' : undefined)
     } catch (thrown) {
       const fault = Fault.from(thrown)
       if (fault.code === 'invalid-params') return undefined

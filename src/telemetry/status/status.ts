@@ -1,5 +1,5 @@
 import type { Logins } from '../../auth/store/logins.js'
-import type { Listed } from '../../catalog/listed.js'
+import { itemsForModels, type Listed } from '../../catalog/listed.js'
 import { aliasOf } from '../../catalog/names/names.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../../config/types.js'
@@ -167,7 +167,7 @@ const tokensOf = (listed: Listed | undefined): number | undefined => {
   if (listed === undefined) return undefined
   const known = tokens.get(listed)
   if (known !== undefined) return known
-  const count = Math.ceil(listed.items.reduce((sum, { text }) => sum + tokensOfTool(text), 0))
+  const count = Math.ceil(itemsForModels(listed.items).reduce((sum, { text }) => sum + tokensOfTool(text), 0))
   tokens.set(listed, count)
   return count
 }

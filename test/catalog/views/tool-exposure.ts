@@ -55,8 +55,8 @@ t.test('the rules of the client take precedence over its view, then over the def
     ],
   })
   const said = (about: ConstructorParameters<typeof FakeClient>[1], tools = 1) => {
-    const { mode, why, pins } = rules.choose(new FakeClient(ROUTER, about), amount(tools, 6))
-    return [mode, why, ['a', 'b'].filter(name => pins?.has(name)), pins?.max]
+    const { mode, why, pins, max } = rules.choose(new FakeClient(ROUTER, about), amount(tools, 6))
+    return [mode, why, ['a', 'b'].filter(name => pins?.has(name)), pins && max]
   }
   const SAID = 'set in the configuration'
   t.same(said({ name: 'x' }), ['direct', SAID, ['a'], 123])

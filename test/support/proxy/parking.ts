@@ -195,7 +195,13 @@ export class Parking {
 
   constructor(limits: Partial<ParkLimits> = {}, bounds = new LimitCounters()) {
     this.calls = new ParkedCalls({
-      catalog: { find: () => undefined, sees: () => true, viewFor: () => undefined, lackingScopes: () => [] },
+      catalog: {
+        find: () => undefined,
+        ofApps: () => [],
+        sees: () => true,
+        viewFor: () => undefined,
+        lackingScopes: () => [],
+      },
       clock: this.clock,
       limits: { ...PARK_LIMITS, ...limits },
       bounds,

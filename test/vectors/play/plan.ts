@@ -27,6 +27,8 @@ const namesIn = (vector: Vector): readonly (readonly [string, string])[] =>
 /** The names of the servers, in the order of the configuration. */
 export const aliasesOf = (vector: Vector): readonly string[] => {
   if (vector.server === 'mixed') return Object.keys(mixedIn(vector))
+  const listing = Object.keys(toolsIn(vector))
+  if (listing.length > 0) return listing
   const named = vector.steps.flatMap(({ alias }) => alias ?? [])
   // What nobody has is only known to be so where more than one could have it.
   if (nobodysIn(vector).length > 0) return ['a', 'b']
@@ -65,6 +67,22 @@ const mixedIn = ({
   )
 }
 
+/** What a vector says that its servers list: names of tools, `*` with an interface, `!` for apps only. */
+const toolsIn = ({ note = '' }: Vector): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(
+    [...note.matchAll(/\b([a-z]+) lists ([^;]+)/g)].map(([, alias = '', names = '']) => [
+      alias,
+      names.split(', '),
+    ]),
+  )
+
+/** A tool as `toolsIn` writes it. */
+const toolOf = (written: string): Json => {
+  const name = written.replace(/[*!]$/, '')
+  const ui = written.endsWith('*') ? { resourceUri: `ui://${name}` } : { visibility: ['app'] }
+  return { name, inputSchema: { type: 'object' }, ...(name !== written && { _meta: { ui } }) }
+}
+
 /** Whether steps on one of the hops are HTTP requests and answers. */
 export const isHttp = ({ steps }: Vector, peer: 'c' | 's'): boolean =>
   steps.some(({ way, message }) => way.includes(peer) && 'http' in message)
@@ -89,6 +107,7 @@ export const clientCapabilities = (vector: Vector): Json => {
     }),
     ...(asks('elicitation/create', 'elicitation') && { elicitation: tellsModes ? modes : {} }),
     ...(said?.['extensions'] !== undefined && { extensions: said['extensions'] }),
+    ...(note.startsWith('ui client') && { extensions: { 'io.modelcontextprotocol/ui': {} } }),
   }
 }
 
@@ -211,8 +230,12 @@ const listsOf = (vector: Vector, alias: string, isModern: boolean): Readonly<Rec
   const more = isTask ? { execution: { taskSupport: 'required' } } : {}
   const tools =
     vector.server === 'mixed' ? [alias === 'b' ? 'y' : 'x'] : [...new Set(['x', ...own('tools/')])]
+  const told = toolsIn(vector)[alias]?.map(toolOf)
   return {
-    'tools/list': { tools: tools.map(name => ({ name, inputSchema: schemaIn(vector), ...more })), ...hints },
+    'tools/list': {
+      tools: told ?? tools.map(name => ({ name, inputSchema: schemaIn(vector), ...more })),
+      ...hints,
+    },
     'prompts/list': { prompts: own('prompts/').map(name => ({ name })), ...hints },
     // Only the first server lists what is not said to be another one's.
     'resources/list': { resources: alias === 'a' ? listed(vector, own('resources/')) : [], ...hints },

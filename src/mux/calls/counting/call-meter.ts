@@ -202,7 +202,7 @@ export class CallMeter implements ClientObserver {
   }
 
   #isListed(call: CallRecord, server: string, own: string): boolean {
-    const exposed = call.named ?? nameIn(call.params)
+    const exposed = call.exposed === '' ? (call.named ?? nameIn(call.params)) : call.exposed
     return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
   }
 

@@ -11,6 +11,7 @@ import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
 import type { Call, Client, Viewer } from '../../../model/links.js'
 import type { Connection } from '../../../peers/connection.js'
+import type { ServerOptions } from '../../../peers/dial.js'
 import type { CallRecord } from '../../calls/call-record.js'
 import type { LogLevels } from '../../calls/log-levels.js'
 import { partyOf } from '../../calls/party-list.js'
@@ -39,7 +40,7 @@ export const PARK_LIMITS: ParkLimits = {
 /** Maximum number of remembered parties of parked calls; a retry beyond it counts as another user's. */
 const PARTIES_MAX = 1024
 
-type ParkCatalog = Pick<Catalog, 'find' | 'sees' | 'viewFor' | 'lackingScopes'>
+type ParkCatalog = Pick<Catalog, 'find' | 'ofApps' | 'sees' | 'viewFor' | 'lackingScopes'>
 
 export interface ParkedCallsOptions {
   readonly catalog: ParkCatalog
@@ -123,15 +124,17 @@ export class ParkedCalls implements ParkedCallContext {
     if (caller.scopes === undefined && this.#catalog.viewFor(call.client) === undefined) return undefined
     if (!this.#catalog.sees(call, server)) return invalidState()
     if (method !== 'tools/call') return undefined
-    const tool = this.#toolOf(call, params)
+    const tool = this.#toolOf(call, params, server)
     if (tool === undefined) return invalidState()
     const lacking = this.#catalog.lackingScopes(caller, server, tool.own)
     return lacking.length === 0 ? undefined : insufficientScope(lacking)
   }
 
-  #toolOf(viewer: Viewer, params: JsonText | undefined): Item | undefined {
+  #toolOf(viewer: Viewer, params: JsonText | undefined, server: ServerOptions): Item | undefined {
     const name = params && textMember(params, 'name')
-    return name === undefined ? undefined : this.#catalog.find(viewer, 'tools', name)
+    if (name === undefined) return undefined
+    const named = this.#catalog.find(viewer, 'tools', name)
+    return named ?? this.#catalog.ofApps(viewer, name).find(one => one.server.options === server)
   }
 
   /** Ends all parked calls, as at their deadlines. */
@@ -153,7 +156,7 @@ export class ParkedCalls implements ParkedCallContext {
   mayReplay(parked: Omit<Parkable, 'retry' | 'expire' | 'party' | 'isParkedSince'>): boolean {
     if (parked.method !== 'tools/call') return true
     if (!parked.connection.server.replay) return false
-    const tool = this.#toolOf(parked, parked.params)
+    const tool = this.#toolOf(parked, parked.params, parked.connection.server)
     return ['readOnlyHint', 'idempotentHint'].some(
       hint => tool !== undefined && annotationOf(tool.text, hint)?.toString() === 'true',
     )
