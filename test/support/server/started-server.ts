@@ -157,13 +157,18 @@ export const EVERYTHING = Object.keys(MODES) as (keyof typeof MODES)[]
 export const startEverything = async (t: Test, mode: keyof typeof MODES): Promise<object> => {
   const entryFor = MODES[mode]
   if (entryFor === undefined) return { command: process.execPath, args: [EVERYTHING_MAIN, mode] }
-  const child = spawn(process.execPath, ['--import', PRINT_PORT, EVERYTHING_MAIN, mode], {
+  return entryFor(await startAtFreePort(t, EVERYTHING_MAIN, mode))
+}
+
+/** Starts a program that reads its port from PORT, until the test ends; returns its port. */
+export const startAtFreePort = (t: Test, ...program: readonly string[]): Promise<string> => {
+  const child = spawn(process.execPath, ['--import', PRINT_PORT, ...program], {
     ...OWN_GROUP,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PORT: '0' },
   })
   endWith(t, child)
-  return entryFor(await addressIn(child.stderr))
+  return addressIn(child.stderr)
 }
 
 const end = async (child: ChildProcess): Promise<void> => {
