@@ -129,7 +129,8 @@ class RunningProxy implements Proxy {
     this.metrics = latePages(this.#metrics, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
     this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
-    this.#rules = new LiveRules(config.rules, {
+    this.#rules = new LiveRules(config, {
+      catalog: () => this.#router.catalog,
       ...{ configOf, bounds, clock, meter: this.#metrics, shared: () => this.#cluster?.rates() },
     })
     const state = options.stateDir ?? stateDir(process.env)
@@ -285,7 +286,7 @@ class RunningProxy implements Proxy {
     this.bounds.set(next.limits)
     this.views.reload(viewOptionsOf(next))
     this.#toolExposure.reload(next)
-    this.#rules.reload(next.rules)
+    this.#rules.reload(next)
     if (!isNothing(diff)) {
       const { pageSize, startupWaitMs, drainMs } = next
       const reshown = this.#servers.named(isLockChanged ? names : diff.reshown)

@@ -9,6 +9,7 @@ import type { Connection } from '../peers/connection.js'
 import type { Server } from '../peers/server.js'
 import type { AppFacts } from './app-facts.js'
 import type { Catalog } from './catalog.js'
+import type { ItemLock } from './exposure.js'
 import type { Item } from './listed.js'
 import type { ServerView } from './lists/server-view.js'
 import { hasSignInTool, signInToolName } from './lists/sign-in-tool.js'
@@ -24,6 +25,8 @@ export interface Owned {
   /** Its definition, as shown, if it is listed. */
   readonly text?: JsonText | undefined
   readonly app?: AppFacts | undefined
+  /** As `Item.lock`. */
+  readonly lock?: ItemLock | undefined
   /** True for the proxy's sign-in tool of that server. */
   readonly isOurs?: boolean | undefined
 }

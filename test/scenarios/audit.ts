@@ -14,6 +14,7 @@ const linesOf = (file: string): Line[] =>
         .split('\n')
         .filter(line => line !== '')
         .map(line => JSON.parse(line) as Line)
+        .filter(({ audit }) => audit !== 'chain')
     : []
 
 /** A request whose `Host` is not ours; `fetch` cannot be told to send one. */

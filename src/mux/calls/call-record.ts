@@ -93,7 +93,7 @@ export interface ClientSide extends Call {
 
 /** A call from the stage `routed` on; `connection` is set by the interceptor of that name. */
 export interface RoutedRecord extends CallRecord {
-  readonly owner: Owned
+  owner: Owned
   readonly servedBy: string
   readonly ownName: string
   connection: Connection

@@ -28,8 +28,8 @@ import { approvalImpossible, denied, overloaded, rateLimited } from './refusals.
 /** PORT. Asks a person about a call, and lets it continue or ends it. Never rejects. */
 export type AskPerson = (record: RoutedRecord, rule: Rule) => CallVerdict | Promise<CallVerdict>
 
-/** PORT. Compares the item of a call with the lock file; a refusal ends the call. Never throws. */
-export type CheckLock = (record: RoutedRecord) => CallVerdict
+/** PORT. Refuses a call of an item that differs from the lock file. Never throws or rejects. */
+export type CheckLock = (record: RoutedRecord) => CallVerdict | Promise<CallVerdict>
 
 export interface RuleGateContext extends RateBucketsOptions {
   /** Undefined without metering. */
@@ -78,11 +78,13 @@ export class RuleGate implements CallGate {
   /** The rules about each listed item. */
   #about = new WeakMap<Owned, readonly CompiledRule[]>()
   #filters = new Interned<HidingFilter>()
+  #hasLock: boolean
 
-  constructor(rules: readonly Rule[], context: RuleGateContext) {
+  constructor(rules: readonly Rule[], context: RuleGateContext, hasLock = false) {
     this.#context = context
     this.#buckets = new RateBuckets(context)
     this.#policy = new Policy(rules)
+    this.#hasLock = hasLock
   }
 
   get policy(): Policy {
@@ -90,16 +92,22 @@ export class RuleGate implements CallGate {
   }
 
   /** Replaces the rules; rates keep what they have counted. */
-  reload(rules: readonly Rule[]): void {
+  reload(rules: readonly Rule[], hasLock = false): void {
     this.#policy = new Policy(rules)
+    this.#hasLock = hasLock
     this.#about = new WeakMap()
     this.#filters = new Interned()
   }
 
   decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict> {
     if (record.owner.isOurs === true) return NEXT
-    const locked = this.#context.checkLock?.(record) ?? NEXT
-    if (locked !== NEXT) return locked
+    const locked = this.#hasLock ? this.#context.checkLock?.(record) : undefined
+    if (locked instanceof Promise)
+      return locked.then(known => (known === NEXT && !record.isOver ? this.#decide(record) : known))
+    return locked === undefined || locked === NEXT ? this.#decide(record) : locked
+  }
+
+  #decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict> {
     const kind = KINDS[record.method]
     const args = new CallArguments(record.params)
     const about = this.#rulesAbout(kind ?? (record.path[1] === 'uri' ? 'template' : 'prompt'), record.owner)
@@ -124,14 +132,15 @@ export class RuleGate implements CallGate {
 
   /** Returns what a viewer's lists leave out; undefined if no rule can hide anything. */
   filterFor(viewer: Viewer): HidingFilter | undefined {
-    if (!this.#policy.mayHide) return undefined
+    if (!this.#policy.mayHide && !this.#hasLock) return undefined
     const matching = new Set(
       this.#policy.rules.filter(each => each.rule.then !== undefined && each.isFor(viewer)),
     )
     const id = [...matching].map(({ index }) => index).join(' ')
     const hides = (list: ListName, item: Item): boolean =>
-      item.isOurs !== true &&
-      alwaysDenies(this.rulesAbout(list, item), each => matching.has(each)) !== undefined
+      item.lock?.isHidden === true ||
+      (item.isOurs !== true &&
+        alwaysDenies(this.rulesAbout(list, item), each => matching.has(each)) !== undefined)
     return this.#filters.get(id, () => {
       const byList = new Map(
         LIST_NAMES.map(list => [
@@ -171,11 +180,14 @@ export class RuleGate implements CallGate {
 
   #ruled(record: RoutedRecord, decided: Decided): CallVerdict | Promise<CallVerdict> {
     const { ruling, args, taken } = decided
-    const { verdict, by } = ruling
     const isOver = taken !== 'ok'
+    // A tool that has changed since it was locked is asked about, even if a rule allows it.
+    const isChanged = record.owner.lock !== undefined && ruling.verdict === 'allow' && !isOver
+    const verdict = isChanged ? 'ask' : ruling.verdict
     // Too many rates are a matter of all rules that count; the first one is named.
-    const rule = isOver ? (taken === 'full' ? ruling.counted[0]?.rule : taken.over.rule) : by?.rule
-    const results = by === undefined || isOver || verdict === 'allow' ? [] : by.results(args)
+    const over = taken === 'full' ? ruling.counted[0]?.rule : taken === 'ok' ? undefined : taken.over.rule
+    const rule = isOver ? over : isChanged ? LOCK_RULE : ruling.by?.rule
+    const results = isOver || isChanged || verdict === 'allow' ? [] : (ruling.by?.results(args) ?? [])
     record.decision = {
       decision: isOver ? 'limited' : verdict,
       rule: rule?.id ?? DEFAULT,
@@ -205,6 +217,13 @@ export class RuleGate implements CallGate {
     }
     counter.add()
   }
+}
+
+/** Asks about calls of items that have changed since they were locked. */
+const LOCK_RULE: Rule = {
+  ...{ id: 'lock', who: {}, server: undefined, tool: undefined, prompt: undefined, resource: undefined },
+  ...{ annotations: undefined, when: [], then: 'ask', rates: [], reason: undefined },
+  ask: { of: undefined, via: 'client', timeout: '5m', timeoutMs: 5 * 60_000, rememberMs: undefined },
 }
 
 /** The result of the rules and their rates for a call. */
