@@ -9,18 +9,15 @@ import type { ServerOptions } from '../peers/dial.js'
 import type { Server } from '../peers/server.js'
 import { isSearchTool } from '../search/search-tools.js'
 import { joinInstructions, type Offer } from './capabilities.js'
-import { hasSameContent, type Item, isOnlyForApps, type Listed, type Merged } from './listed.js'
+import { hasSameContent, type Item, type Listed, type Merged } from './listed.js'
 import { appToolsIn } from './lists/app-tools.js'
-import {
-  ClientViews,
-  type ClientViewsContext,
-  type ListOptions,
-  type ListPage,
-} from './lists/client-views.js'
+import { ClientViews } from './lists/client-views.js'
+import type { ClientViewsContext, ListOptions, ListPage } from './lists/client-views-context.js'
 import { AWAY_MS, ConnectionLists } from './lists/connection-lists.js'
-import type { ListState, Reading } from './lists/list-state.js'
+import type { ListState } from './lists/list-state.js'
 import { type CachedServer, ProfileCache, type ServerCache } from './lists/profile-cache.js'
 import type { ServerView } from './lists/server-view.js'
+import { type Summary, summaryOf } from './lists/summary.js'
 import { ServerViews, type ServerViewsOptions } from './server-views.js'
 import type { Choice, ToolExposure } from './views/tool-exposure.js'
 import type { View } from './views/view.js'
@@ -191,12 +188,6 @@ export class Catalog {
     return this.merged(viewer, list).byExposed.get(exposed)
   }
 
-  /** Returns a tool that models may call. */
-  findForModels(viewer: Viewer, exposed: string): Item | undefined {
-    const item = this.find(viewer, 'tools', exposed)
-    return item === undefined || isOnlyForApps(item) ? undefined : item
-  }
-
   /** Returns the tools with this own name that apps may call. */
   ofApps(viewer: Viewer, own: string): readonly Item[] {
     return appToolsIn(this.visible(viewer, 'tools')).byOwn.get(own) ?? []
@@ -311,40 +302,9 @@ export class Catalog {
   }
 
   /** Returns a server's data for the status: from its best connection, otherwise from the cache. */
-  summary(server: Server, connections: readonly Connection[]) {
+  summary(server: Server, connections: readonly Connection[]): Summary {
     const view = this.views.get(server)
-    const cached = view && this.#cache.ofAny(view)
-    const readings = (list: ListName): Reading[] =>
-      connections.flatMap(connection => this.#lists.all(connection, list).flatMap(({ known }) => known ?? []))
-    const listed = (list: ListName): Listed | undefined => readings(list)[0]?.listed ?? cached?.lists[list]
-    const count = (list: ListName): number => listed(list)?.items.length ?? 0
-    return {
-      listed,
-      /** Time of the last reading of a list, on the clock; undefined if it is only cached. */
-      readMs: (list: ListName): number | undefined => readings(list)[0]?.readMs,
-      /** Returns whether a list was read to its end. */
-      isWhole: (list: ListName): boolean => readings(list)[0]?.isWhole === true,
-      facts: connections[0]?.facts ?? cached?.facts,
-      items: {
-        tools: count('tools'),
-        prompts: count('prompts'),
-        resources: count('resources'),
-        templates: count('templates'),
-        skills: count('skills'),
-      },
-      truncated: LIST_NAMES.filter(list => readings(list).some(({ cutAt }) => cutAt !== undefined)),
-      /**
-       * The lists that an open connection failed to read, with the reason and the start of the failure on the
-       * clock.
-       */
-      unread: LIST_NAMES.flatMap(list => this.#unread(connections, list)),
-    }
-  }
-
-  #unread([best]: readonly Connection[], list: ListName) {
-    const states = best?.link === undefined ? [] : this.#lists.all(best, list)
-    const { unreadWhy: why, failingSinceMs: sinceMs = 0 } = states.find(one => one.unreadWhy) ?? {}
-    return why === undefined ? [] : [{ list, why, sinceMs }]
+    return summaryOf(connections, this.#lists, view && this.#cache.ofAny(view))
   }
 
   changed(connection: Connection, list: ListName): void {

@@ -1,67 +1,28 @@
-import type { Clock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
 import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json/text.js'
-import type { Logger } from '../../kernel/logger.js'
 import { type CacheHints, type Contribution, mergeHints, UNCACHED } from '../../model/cache-hints.js'
 import type { Client, Viewer } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
 import type { ServerFacts } from '../../model/peer.js'
-import type { ServerOptions } from '../../peers/dial.js'
 import type { Server } from '../../peers/server.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
 import { isSearchTool } from '../../search/search-tools.js'
 import { tokensOfTool } from '../../search/tool-cost.js'
 import { joinCapabilities, type Offer, withinView } from '../capabilities.js'
 import { type Listed, mergedForModels } from '../listed.js'
-import type { ServerViews } from '../server-views.js'
-import type { Choice, ToolExposure } from '../views/tool-exposure.js'
+import type { Choice } from '../views/tool-exposure.js'
 import type { View } from '../views/view.js'
 import { differsForApps, listForApps, listForModels, showsApps } from './app-tools.js'
-import type { ConnectionLists } from './connection-lists.js'
+import type { ClientViewsContext, ListPage } from './client-views-context.js'
 import { Interned } from './interned.js'
 import type { ListState } from './list-state.js'
 import { type HidingFilter, MergedList, mergeKey, partsOf } from './merge.js'
 import { cutPage, type ShownList } from './page.js'
-import { type CachedProfile, offers, type ProfileCache } from './profile-cache.js'
+import { type CachedProfile, offers } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
 import { applyToolChoice, isPlainChoice } from './shown-tools.js'
 import { hasSignInTool, signInTool } from './sign-in-tool.js'
-
-export interface ListOptions {
-  /** True if the only server is exposed unchanged. */
-  readonly isAlone: boolean
-  readonly pageSize: number
-  /** Maximum time that a list request waits for servers that are still starting. */
-  readonly listWaitMs: number
-  /** Returns whether the owner of a server has signed in there. */
-  readonly isSignedIn: (server: ServerOptions) => boolean
-  /** Time that a new client has already waited for starting servers. */
-  readonly startupWaitMs: number
-}
-
-export interface ClientViewsContext {
-  readonly views: Pick<ServerViews, 'all' | 'current' | 'for'>
-  /** Returns the view of a client; undefined if it sees everything. */
-  readonly viewFor: (client: Client) => View | undefined
-  /** Returns what is left out of a viewer's lists; undefined if nothing can be. */
-  readonly hidingFor?: ((viewer: Viewer) => HidingFilter | undefined) | undefined
-  readonly lists: ConnectionLists
-  readonly cache: ProfileCache
-  /** Decides which clients use the tool search; undefined if no client does. */
-  readonly toolExposure?: ToolExposure | undefined
-  readonly options: () => ListOptions
-  readonly clock: Clock
-  readonly log: Logger
-}
-
-/** A page, the version of its merged list, and how long clients may keep it. */
-export interface ListPage {
-  readonly result: JsonText
-  readonly version: string
-  readonly hints: CacheHints
-}
 
 interface ClientView {
   /** The scopes it was computed for: other scopes may show other servers. */

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.js'
-import { type Item, type Merged, mergedForModels } from '../../catalog/listed.js'
+import { type Item, isOnlyForApps, type Merged, mergedForModels } from '../../catalog/listed.js'
 import type { Owners } from '../../catalog/owners.js'
 import { Fault } from '../../kernel/faults.js'
 import {
@@ -132,7 +132,7 @@ export class SearchCalls {
   /** Turns a call into that of a server's tool. Most names are known, and their calls stay synchronous. */
   #redirect(call: CallRecord, by: SearchToolName, to: Target): CallVerdict | Promise<CallVerdict> {
     const { exposed } = to
-    const known = this.#context.catalog.findForModels(call, exposed)
+    const known = this.#itemOf(call, exposed)
     if (known !== undefined) return this.#redirected(call, by, to, known)
     return this.#lookUp(call, exposed).then(async item =>
       item === undefined
@@ -215,12 +215,18 @@ export class SearchCalls {
     return [...new Set(names.map(({ name }) => name))].slice(0, NEAR)
   }
 
+  /** Finds a tool that models may call. */
+  #itemOf(viewer: Viewer, exposed: string): Item | undefined {
+    const item = this.#context.catalog.find(viewer, 'tools', exposed)
+    return item === undefined || isOnlyForApps(item) ? undefined : item
+  }
+
   /** Finds a tool that is in no known list; `ours` for a sign-in tool. */
   async #lookUp(viewer: Viewer, exposed: string): Promise<Item | 'ours' | undefined> {
-    const { catalog, owners } = this.#context
+    const { owners } = this.#context
     try {
       const owned = await owners.named(viewer, 'tools', exposed)
-      return catalog.findForModels(viewer, exposed) ?? (owned.isOurs === true ? 'ours' : undefined)
+      return this.#itemOf(viewer, exposed) ?? (owned.isOurs === true ? 'ours' : undefined)
     } catch (thrown) {
       const fault = Fault.from(thrown)
       if (fault.code === 'invalid-params') return undefined
