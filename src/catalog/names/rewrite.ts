@@ -1,9 +1,9 @@
 import { editMember, mayContain } from '../../kernel/json/edit.js'
 import {
-  elementsOf,
   type JsonText,
   kindOf,
   mapElements,
+  mapInElements,
   memberOf,
   stringOf,
   textOf,
@@ -48,17 +48,20 @@ const mapInterface: Rewrite = (holder, map) =>
     return mapMember(mapMember(nested, 'ui/resourceUri', map), 'openai/outputTemplate', map)
   })
 
+const mapUris = (holder: JsonText, key: string, map: UriMap): JsonText =>
+  editMember(holder, key, list => mapInElements(list, 'uri', uri => mapped(uri, map)))
+
 /** A skill names its own files (ext-skills, SEP-2640). */
-const mapSkill: Rewrite = (skill, map) =>
-  editMember(mapMember(skill, 'uri', map), 'resources', files =>
-    kindOf(files) === 'array' ? mapElements(files, file => mapMember(file, 'uri', map)) : files,
-  )
+const mapSkill: Rewrite = (skill, map) => mapUris(mapMember(skill, 'uri', map), 'resources', map)
 
 /** Returns the URIs of the files that a skill names. */
 export const skillFiles = (skill: JsonText): readonly string[] => {
-  const files = memberOf(skill, 'resources')
-  if (files === undefined || kindOf(files) !== 'array') return []
-  return [...elementsOf(files)].flatMap(file => stringOf(memberOf(file, 'uri')) ?? [])
+  const uris: string[] = []
+  mapUris(skill, 'resources', uri => {
+    uris.push(uri)
+    return uri
+  })
+  return uris
 }
 
 const mapContents = (result: JsonText, key: string, map: Rewrite, uri: UriMap): JsonText =>
@@ -72,15 +75,15 @@ const mapMessage: Rewrite = (message, map) =>
       : mapBlock(content, map),
   )
 
-const mapUri: Rewrite = (holder, map) => mapMember(holder, 'uri', map)
-
 const RESULTS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['tools/call', (result, map) => mapInterface(mapContents(result, 'content', mapBlock, map), map)],
   ['prompts/get', (result, map) => mapContents(result, 'messages', mapMessage, map)],
-  ['resources/read', (result, map) => mapContents(result, 'contents', mapUri, map)],
+  ['resources/read', (result, map) => mapUris(result, 'contents', map)],
   ['skills/get', (result, map) => editMember(result, 'skill', skill => mapSkill(skill, map))],
-  ['resources/directory/read', (result, map) => mapContents(result, 'resources', mapUri, map)],
+  ['resources/directory/read', (result, map) => mapUris(result, 'resources', map)],
 ])
+
+const mapUri: Rewrite = (params, map) => mapMember(params, 'uri', map)
 
 const PARAMS: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['resources/read', mapUri],

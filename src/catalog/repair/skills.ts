@@ -1,12 +1,6 @@
-import {
-  elementsOf,
-  type JsonText,
-  kindOf,
-  memberOf,
-  some,
-  stringOf,
-  textMember,
-} from '../../kernel/json/text.js'
+import { JsonCursor } from '../../kernel/json/cursor.js'
+import { OPEN_ARRAY, OPEN_OBJECT } from '../../kernel/json/scan.js'
+import { type JsonText, kindOf, stringOf, textMember } from '../../kernel/json/text.js'
 
 /** The file that a skill's URI names (ext-skills, SEP-2640). */
 const MANIFEST = 'SKILL.md'
@@ -34,15 +28,25 @@ export const skillProblem = (members: ReadonlyMap<string, JsonText>): string | u
 const resourcesProblem = (resources: JsonText): string | undefined => {
   if (stringOf(resources) === 'dynamic') return undefined
   if (kindOf(resources) !== 'array') return 'its resources are neither a list nor "dynamic"'
-  return some(elementsOf(resources), one => !isFile(one))
-    ? 'one of its resources lacks a uri, a digest or a size'
-    : undefined
+  const file = new JsonCursor(resources, OPEN_ARRAY)
+  while (file.next())
+    if (!isFile(resources, file.valueStart)) return 'one of its resources lacks a uri, a digest or a size'
+  return undefined
 }
 
-const isFile = (file: JsonText): boolean => {
-  if (kindOf(file) !== 'object') return false
-  const size = memberOf(file, 'size')
-  const bytes = size !== undefined && kindOf(size) === 'number' ? Number(size.toString('latin1')) : -1
-  const isSized = Number.isSafeInteger(bytes) && bytes >= 0
-  return isSized && textMember(file, 'uri') !== undefined && textMember(file, 'digest') !== undefined
+/** Checks the object at `start` in one walk: a skill may have many files. */
+const isFile = (files: JsonText, start: number): boolean => {
+  const has = { uri: false, digest: false, size: false }
+  const at = new JsonCursor(files, OPEN_OBJECT, start)
+  while (at.next()) {
+    if (at.keyIs('uri')) has.uri = at.kind === 'string'
+    else if (at.keyIs('digest')) has.digest = at.kind === 'string'
+    else if (at.keyIs('size')) has.size = isSizeAt(files, at)
+  }
+  return has.uri && has.digest && has.size
+}
+
+const isSizeAt = (files: JsonText, { kind, valueStart, end }: JsonCursor): boolean => {
+  const bytes = kind === 'number' ? Number(files.toString('latin1', valueStart, end)) : -1
+  return Number.isSafeInteger(bytes) && bytes >= 0
 }

@@ -261,6 +261,25 @@ export function mapElements(
   return edits.length === 0 ? array : applyEdits(array, edits)
 }
 
+/**
+ * Changes a member of each element that has it, in one walk; `change` returns the same reference to keep it.
+ * Returns the same reference if nothing changed or `array` is not an array.
+ */
+export function mapInElements(array: JsonText, key: string, change: (value: JsonText) => JsonText): JsonText {
+  const element = new JsonCursor(array, OPEN_ARRAY)
+  const edits: Edit[] = []
+  while (element.next()) {
+    const at = new JsonCursor(array, OPEN_OBJECT, element.valueStart)
+    while (at.next()) {
+      if (!at.keyIs(key)) continue
+      const before = at.value
+      const put = change(before)
+      if (put !== before) edits.push({ start: at.valueStart, end: at.end, put })
+    }
+  }
+  return edits.length === 0 ? array : applyEdits(array, edits)
+}
+
 export function arrayText(elements: readonly JsonText[]): JsonText {
   const parts: (Buffer | string)[] = []
   addArray(parts, elements)

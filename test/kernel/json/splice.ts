@@ -8,6 +8,7 @@ import {
   elementsOf,
   type JsonText,
   mapElements,
+  mapInElements,
   memberOf,
   membersOf,
   objectText,
@@ -281,4 +282,21 @@ t.test('a member that stands first or last, without white space, is removed with
     withoutOuter(read('{"_meta":1,"a":2}'), '_meta', memberOf(stranger, '_meta') ?? stranger),
     undefined,
   )
+})
+
+t.test('a member of the elements changes, and no other byte', async t => {
+  const upper = (value: JsonText): JsonText => read(value.toString().toUpperCase())
+  const text = read(
+    '[ {"u":"a" , "x":{"u":"b"},"n":1.0},{"y":"u"}, "u", ["u"], {"\\u0075":"c","u":"d"}, {} ]',
+  )
+  t.equal(
+    mapInElements(text, 'u', upper).toString(),
+    '[ {"u":"A" , "x":{"u":"b"},"n":1.0},{"y":"u"}, "u", ["u"], {"\\u0075":"C","u":"D"}, {} ]',
+  )
+  t.equal(
+    mapInElements(text, 'u', value => value),
+    text,
+  )
+  for (const other of ['{"u":"a"}', '"u"', '[]', 'null'].map(read))
+    t.equal(mapInElements(other, 'u', upper), other)
 })
