@@ -7,6 +7,7 @@ import { parseConfig } from '../../src/config/parse.js'
 import type { Environment } from '../../src/config/types.js'
 import { hello } from '../support/era/codec.js'
 import { startForwardProxy } from '../support/forward-proxy.js'
+import { configFile, runHere } from '../support/proxy/start.js'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -171,6 +172,10 @@ t.test('a server that wants a password names the address and "headers", not a lo
     seen.every(({ method }) => /^(?:server|initialize|GET)/.test(method)),
     'no authorization server',
   )
+  const file = configFile(t, { s: { url } })
+  const login = await runHere(t, 'auth', 'login', 's', '--config', file)
+  t.match(login, { code: 4, err: /requires a user and password.*"url".*"headers"/ })
+  t.match(await runHere(t, 'auth', 'status', '--config', file), { out: /^s +shared +none /m })
 })
 
 t.test('headers of a client reach the server with its calls, and split shared connections', async t => {

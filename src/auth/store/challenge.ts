@@ -9,7 +9,7 @@ import { createHttpClient } from '../../transport/http/client.js'
 import type { HttpClient, HttpHeaders, OutboundExchange, OutboundRequest } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
 import { encodeRequest } from '../../wire/jsonrpc.js'
-import { type BearerChallenge, bearerChallenge } from '../client/challenges.js'
+import { type BearerChallenge, bearerChallenge, isBasicOnly } from '../client/challenges.js'
 
 const LIMIT_MS = 10_000
 
@@ -23,6 +23,8 @@ export interface AskedChallenge {
   /** True if it refused any request. */
   readonly isRefused: boolean
   readonly challenge: BearerChallenge | undefined
+  /** True if it asked for a user and password, and for no token. */
+  readonly takesPassword?: boolean
 }
 
 /**
@@ -32,10 +34,12 @@ export interface AskedChallenge {
 export const askChallenge = (transport: UrlTransport): Promise<AskedChallenge> =>
   transport.kind === 'ws' ? askUpgrade(transport) : askRequests(transport)
 
-const askedIn = ({ status, headers }: Head): AskedChallenge =>
-  status === 401
-    ? { isRefused: true, challenge: bearerChallenge(headers['www-authenticate']) }
-    : { isRefused: false, challenge: undefined }
+const askedIn = ({ status, headers }: Head): AskedChallenge => {
+  if (status !== 401) return { isRefused: false, challenge: undefined }
+  const header = headers['www-authenticate']
+  const challenge = bearerChallenge(header)
+  return { isRefused: true, challenge, ...(isBasicOnly(header) && { takesPassword: true }) }
+}
 
 const askUpgrade = async ({ url, headers, proxy, tls }: UrlTransport): Promise<AskedChallenge> => {
   const { connectWs } = await import('../../transport/ws/client.js')

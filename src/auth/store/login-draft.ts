@@ -1,5 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { newDpopKey } from '../client/dpop.js'
+import { needsPassword } from '../client/faults.js'
 import { checkEndpoints, chooseScopes } from '../client/login-flow.js'
 import type { CredentialRecord } from '../client/record.js'
 import { countLogin } from '../client/step-up.js'
@@ -10,17 +11,17 @@ import type { LoginContext } from './logins.js'
 
 /**
  * Prepares a login: the authorization server, existing data, and the scopes to request. Rejects with a Fault
- * if the server needs no login, or after too many attempts.
+ * if the server needs no login or takes only a password, or after too many attempts.
  */
 export const draftLogin = async (
   context: LoginContext,
-  { challenge, isRefused }: AskedChallenge,
+  { challenge, isRefused, takesPassword }: AskedChallenge,
   redirect: CredentialRecord['redirect'],
 ): Promise<CredentialRecord> => {
   const { server, settings, url, owner, nowMs } = context
   const discovery = await discoverFor(context, challenge)
-  if (!isRefused && discovery.by === 'endpoints')
-    throw new Fault('unavailable', `${server} does not require a login`)
+  if (discovery.by === 'endpoints' && (!isRefused || takesPassword === true))
+    throw isRefused ? needsPassword() : new Fault('unavailable', `${server} does not require a login`)
   checkEndpoints(discovery, context)
   const draft: CredentialRecord = {
     ...{ ...recordFor(context, discovery), version: 1, redirect, discovery },

@@ -9,7 +9,7 @@ import { loginUrl } from './logins.js'
 export interface LoginStatus {
   readonly server: string
   readonly owner: string
-  /** `none`: the server needs no login, or cannot be asked. */
+  /** `none`: the server needs no login, takes a password, or cannot be asked. */
   readonly state: 'ok' | 'expired' | 'needs-auth' | 'insufficient-scope' | 'none'
   readonly issuer?: string | undefined
   readonly scopes?: readonly string[] | undefined
@@ -49,7 +49,8 @@ export const loginStatuses = async (
 
 const withoutLogin = async ({ name: server, transport, owner }: Asked): Promise<LoginStatus> => {
   const asked = await askChallenge(transport).catch(() => undefined)
-  return { server, owner, state: asked?.isRefused === true ? 'needs-auth' : 'none' }
+  const needsLogin = asked?.isRefused === true && asked.takesPassword !== true
+  return { server, owner, state: needsLogin ? 'needs-auth' : 'none' }
 }
 
 const statusOf = (

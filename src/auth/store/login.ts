@@ -92,9 +92,9 @@ class Login {
   }
 
   async run(): Promise<CredentialRecord> {
-    const { challenge, isRefused } = this.#asked
+    const { challenge } = this.#asked
     if (isMachineGrant(this.#options.settings)) return await new TokenSource(this.#context).acquire(challenge)
-    return await this.#signIn(await draftLogin(this.#context, { challenge, isRefused }, 'loopback'))
+    return await this.#signIn(await draftLogin(this.#context, this.#asked, 'loopback'))
   }
 
   async #signIn(draft: CredentialRecord): Promise<CredentialRecord> {

@@ -28,8 +28,8 @@ export interface ServerLinkOptions extends LinkOptions {
 }
 
 /**
- * Returns what the probe declares. A server whose clients' extensions `initialize` must not name learns nothing
- * from the probe either, because its era is unknown.
+ * Returns what the probe declares. If `initialize` must not name the clients' extensions, the probe does not
+ * either, because the era of the server is unknown.
  */
 export const probeDeclaration = ({
   capabilities,

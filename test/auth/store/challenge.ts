@@ -42,6 +42,19 @@ t.test('a server is asked until it refuses, in the session that it began', async
   t.same(heard, [undefined, 's1'])
 })
 
+t.test('a server that takes passwords is told from one that takes tokens', async t => {
+  for (const [header, expected] of [
+    ['Basic realm="x"', { isRefused: true, challenge: undefined, takesPassword: true }],
+    ['Basic realm="x", Bearer', { isRefused: true, challenge: {}, takesPassword: undefined }],
+  ] as const) {
+    const url = await serve(
+      t,
+      (_request, response) => void response.writeHead(401, { 'www-authenticate': header }).end(),
+    )
+    t.match(await askChallenge(at(url)), expected, header)
+  }
+})
+
 t.test('a server over WebSocket refuses the upgrade, or is not there', async t => {
   const url = await serve(t, (_request, response) => void response.writeHead(401, CHALLENGE).end())
   const ws = url.replace('http', 'ws')
