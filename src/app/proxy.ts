@@ -130,7 +130,9 @@ class RunningProxy implements Proxy {
     this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
     this.#rules = new LiveRules(config, {
-      catalog: () => this.#router.catalog,
+      router: () => this.#router,
+      hasCommands: options.lines !== undefined,
+      audit: facts => this.audit.write('approval', facts),
       ...{ configOf, bounds, clock, meter: this.#metrics, shared: () => this.#cluster?.rates() },
     })
     const state = options.stateDir ?? stateDir(process.env)

@@ -1,13 +1,19 @@
-import type { Catalog } from '../catalog/catalog.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import type { Rule } from '../kernel/rule.js'
+import { sanitizeLine } from '../kernel/secrets/mask.js'
+import type { Router } from '../mux/router.js'
+import type { ApprovalEvent } from '../mux/rules/approval-records.js'
 import { RuleGate, type RuleGateContext } from '../mux/rules/gate.js'
 import { lockCheck } from '../mux/rules/lock-check.js'
 import type { ServerOptions } from '../peers/dial.js'
 
-interface LiveRulesContext extends Omit<RuleGateContext, 'annotationsInstead' | 'checkLock'> {
+interface LiveRulesContext extends Omit<RuleGateContext, 'annotationsInstead' | 'checkLock' | 'approvals'> {
   readonly configOf: (server: ServerOptions) => ServerConfig | undefined
-  readonly catalog: () => Catalog
+  readonly router: () => Pick<Router, 'catalog' | 'states'>
+  /** True if the private socket is open, for `mcp-proxy approve`. */
+  readonly hasCommands: boolean
+  /** Writes an audit line about an approval. */
+  readonly audit: (facts: Readonly<Record<string, unknown>>) => void
 }
 
 /** The rules of the configuration in force. */
@@ -19,11 +25,17 @@ export class LiveRules {
 
   constructor(
     { rules, lock }: Pick<ProxyConfig, 'rules' | 'lock'>,
-    { configOf, catalog, ...context }: LiveRulesContext,
+    { configOf, router, hasCommands, audit, ...context }: LiveRulesContext,
   ) {
     this.#context = {
       ...context,
-      checkLock: record => lockCheck(catalog())(record),
+      checkLock: record => lockCheck(router().catalog)(record),
+      approvals: {
+        router,
+        pageUrl: () => undefined,
+        hasCommands: () => hasCommands,
+        onEvent: event => audit(factsOf(event)),
+      },
       annotationsInstead: server => {
         const { trustAnnotations = true, tools } = configOf(server) ?? {}
         return trustAnnotations ? undefined : own => tools?.override[own]?.annotations
@@ -34,16 +46,25 @@ export class LiveRules {
 
   /** Undefined without rules and without a lock file. */
   get gate(): RuleGate | undefined {
-    return this.#gate
+    return this.#rules.length > 0 || this.#hasLock ? this.#gate : undefined
   }
 
   reload({ rules = [], lock }: Pick<ProxyConfig, 'rules' | 'lock'>): void {
     const hasLock = lock !== undefined
-    if (rules.length === 0 && !hasLock) this.#gate = undefined
-    else if (this.#gate === undefined) this.#gate = new RuleGate(rules, this.#context, hasLock)
-    else if (hasLock !== this.#hasLock || JSON.stringify(rules) !== JSON.stringify(this.#rules))
-      this.#gate.reload(rules, hasLock)
+    const isSame = hasLock === this.#hasLock && JSON.stringify(rules) === JSON.stringify(this.#rules)
+    if (this.#gate !== undefined) {
+      // Calls that wait for a person are decided again, also if no rule is left.
+      if (!isSame) this.#gate.reload(rules, hasLock)
+    } else if (rules.length > 0 || hasLock) this.#gate = new RuleGate(rules, this.#context, hasLock)
     this.#rules = rules
     this.#hasLock = hasLock
   }
 }
+
+const NAME_BYTES = 512
+
+const factsOf = ({ event, approval: { id, subject }, decider }: ApprovalEvent) => ({
+  ...{ event, id, ...decider },
+  ...{ principal: subject.principal, server: subject.server, name: sanitizeLine(subject.name, NAME_BYTES) },
+  ...{ rule: subject.rule.id, digest: subject.digest },
+})

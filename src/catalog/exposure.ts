@@ -41,6 +41,8 @@ export interface ItemLock {
   readonly isHidden: boolean
   /** The locked definition to show; undefined to show the server's. */
   readonly shown?: JsonText | undefined
+  /** The server's definition behind `shown`. */
+  readonly sent?: JsonText | undefined
 }
 
 /** A difference from the lock file as it is kept, with texts cut and masked. */

@@ -86,6 +86,8 @@ export const LIMIT_TABLE = {
   subscriptions: count(1000),
   listens: count(8),
   rateBuckets: count(100_000),
+  approvals: count(1000),
+  approvalsPerPrincipal: count(100),
   // ── servers ──
   connectionsPerServer: count(1000),
   principalsPerServer: count(1000),

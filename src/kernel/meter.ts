@@ -14,6 +14,7 @@ export type CounterName =
   | 'mcp_proxy_questions'
   | 'mcp_proxy_refused'
   | 'mcp_proxy_decisions'
+  | 'mcp_proxy_approvals'
   | 'mcp_proxy_log_lines'
   | 'mcp_proxy_server_log_lines'
   | 'mcp_proxy_audit_lines_dropped'

@@ -73,6 +73,10 @@ export class Router implements ClientHandler, ConnectionListener {
     return this.#parts.owners
   }
 
+  get states(): RouterParts['states'] {
+    return this.#parts.states
+  }
+
   get catalog(): RouterParts['catalog'] {
     return this.#parts.catalog
   }

@@ -138,6 +138,14 @@ const TEXTS: Readonly<Record<LimitName, readonly [bounds: string, reached: strin
     'Rates of rules that are counted at the same time: one for each rule, person, server or tool.',
     'rates that allow their whole burst again are forgotten first; otherwise the call is refused',
   ],
+  approvals: [
+    'Approvals of calls that are kept, until they expire; their arguments take at most half of `unread`.',
+    'used, declined and expired ones are dropped first; otherwise the call is refused',
+  ],
+  approvalsPerPrincipal: [
+    'Approvals of calls of one principal that wait for an answer or for their call.',
+    'the call is refused',
+  ],
   principalsPerServer: [
     'Principals served at the same time by a server with `"credentials": "per-principal"`.',
     'the principal without connections that was idle for longest makes room; otherwise the server is not shown to the new one',

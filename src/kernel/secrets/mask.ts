@@ -196,10 +196,14 @@ export const addSecrets = (secrets: readonly string[]): (() => void) => {
  */
 export const mask = (text: string, isWhole = true): string => {
   if (!isWhole) return mask(text).slice(0, -PIECE)
-  if (text.length < LEAST) return text
+  return text.length < LEAST ? text : maskShapes(maskSecrets(text))
+}
+
+/** Masks the added secrets, but no text that only looks like one. */
+export const maskSecrets = (text: string): string => {
   if (isStale) found = patternOf([...lists].flat())
   isStale = false
-  return maskShapes(found === undefined ? text : text.replace(found, MASK))
+  return found === undefined ? text : text.replace(found, MASK)
 }
 
 /**

@@ -9,7 +9,13 @@ import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { askedName } from '../routes.js'
 import type { OnAsked } from '../server-requests/server-requests.js'
 import { sessionHash } from './call-facts.js'
-import { type CallRecord, type ClientObserver, type Interceptor, NEXT } from './call-record.js'
+import {
+  type AskedApproval,
+  type CallRecord,
+  type ClientObserver,
+  type Interceptor,
+  NEXT,
+} from './call-record.js'
 
 /** The content of an audit line. */
 export interface AuditEntry {
@@ -213,13 +219,24 @@ const endOf = (
 }
 
 /** Returns the decision of the rules; a refused subscription has its rule in the refusal. */
-const decisionOf = ({ decision }: CallRecord, outcome: Outcome | undefined): Facts | undefined => {
-  if (decision !== undefined) return { decision: decision.decision, rule: decision.rule }
+const decisionOf = ({ decision, asked }: CallRecord, outcome: Outcome | undefined): Facts | undefined => {
+  if (decision !== undefined)
+    return { decision: decision.decision, rule: decision.rule, ...(asked && approvalOf(asked)) }
   const { code, data } = outcome?.kind === 'fault' ? outcome.fault : {}
   return code === 'refused' && data?.['rule'] !== undefined
     ? { decision: 'deny', rule: data['rule'] }
     : undefined
 }
+
+const approvalOf = ({ id, state, askedMs, decidedMs, decider, subject }: AskedApproval): Facts => ({
+  digest: subject.digest,
+  approval: {
+    id,
+    outcome: state === 'used' ? 'granted' : state,
+    ...decider,
+    waitedMs: decidedMs === undefined ? undefined : Math.round(decidedMs - askedMs),
+  },
+})
 
 /** Line breaks in JSON occur only between tokens, where a space means the same. */
 const argumentsIn = (args: JsonText): string =>

@@ -59,6 +59,33 @@ export interface CallGate {
   decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict>
 }
 
+/** PORT. The approval of a call by a person. */
+export interface CallApproval {
+  /**
+   * Uses the approval, just before the request is handed to its connection. Returns `NEXT` once; anything
+   * else, perhaps a new question, replaces the request.
+   */
+  use(): CallVerdict | Promise<CallVerdict>
+  /** Returns what a state of the server's own questions carries, so that its retry needs no other approval. */
+  next(): ApprovedState | undefined
+}
+
+/** The part of a sealed state that proves an approval, once. */
+export interface ApprovedState {
+  readonly id: string
+  readonly nonce?: string | undefined
+}
+
+/** A question to a person about a call, for the audit log. */
+export interface AskedApproval {
+  readonly id: string
+  readonly state: string
+  readonly askedMs: number
+  readonly decidedMs: number | undefined
+  readonly decider: { readonly by: string; readonly via: string } | undefined
+  readonly subject: { readonly digest: string }
+}
+
 /** The decision of the rules about a call. */
 export interface CallDecision {
   readonly decision: 'allow' | 'deny' | 'ask' | 'limited'
@@ -155,6 +182,10 @@ export class CallRecord implements ClientSide {
   connection: Connection | undefined
   /** Undefined without rules. */
   decision: CallDecision | undefined
+  /** Undefined unless a person approved the call. */
+  approval: CallApproval | undefined
+  /** Undefined unless a person was asked about the call. */
+  asked: AskedApproval | undefined
   /**
    * The owner of the call: equal for all calls of a session. Clients without sessions may be several users
    * each.

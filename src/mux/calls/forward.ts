@@ -192,6 +192,12 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       this.#fail(record, fault)
       return
     }
+    const verdict = record.approval?.use() ?? NEXT
+    if (verdict !== NEXT) {
+      record.turn?.leave()
+      this.#enter(record, verdict)
+      return
+    }
     const inFlight = new InFlightCall(record, link, this)
     this.calls.add(inFlight)
     inFlight.start()

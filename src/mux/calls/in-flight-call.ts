@@ -216,8 +216,8 @@ export class InFlightCall implements CallSink {
       return
     }
     const { record } = this
-    // At most one more attempt.
-    if (record.earlier !== undefined || !mayTryAgain(outcome)) {
+    // At most one more attempt; an approval lets one request through.
+    if (record.earlier !== undefined || record.approval !== undefined || !mayTryAgain(outcome)) {
       this.#finish(outcome)
       return
     }

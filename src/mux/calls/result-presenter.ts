@@ -173,7 +173,7 @@ export class ResultPresenter {
 
   /** Converts a URLElicitationRequiredError (2025-11-25, client/elicitation). */
   #urlRequired(
-    { call, connection }: InFlightCall,
+    { call, connection, record }: InFlightCall,
     outcome: Outcome & { readonly kind: 'error' },
     elicitations: readonly UrlElicitation[],
   ): Outcome {
@@ -184,8 +184,15 @@ export class ResultPresenter {
     if (client.serverRequests === 'returned') {
       if (!canVisit || !mayNeedInput(method)) return outcome
       for (const id of ids) this.#context.urlElicitations.shown(connection, client, id)
-      const facts = { kind: 'url', elicitations: ids } as const
-      const state = this.#context.states.seal(call, server.alias, facts, URL_STATE_MS)
+      const { states } = this.#context
+      const approval = record.approval?.next()
+      const isHere = approval !== undefined && { approval, replica: states.replica }
+      const state = states.seal(
+        call,
+        server.alias,
+        { kind: 'url', elicitations: ids, ...isHere },
+        URL_STATE_MS,
+      )
       const questions = elicitations.map(({ params }, index) => ({
         key: `1-${index + 1}`,
         method: 'elicitation/create',

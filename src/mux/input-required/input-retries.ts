@@ -133,6 +133,7 @@ export class InputRetries {
         return this.#visited(call, state, responses, connection)
       case 'sign-in':
       case 'roots':
+      case 'approval':
         return { params: bare(params) }
     }
   }

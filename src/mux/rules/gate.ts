@@ -20,13 +20,11 @@ import {
   type RoutedRecord,
   TAKEN,
 } from '../calls/call-record.js'
+import { Approvals, type ApprovalsContext, type CurrentRules, ruleDigest } from './approvals.js'
 import { CallArguments } from './arguments.js'
 import { alwaysDenies, type CompiledRule, decide, Policy, type RuledItem, type Ruling } from './policy.js'
 import { type Charge, RateBuckets, type RateBucketsOptions, type RateVerdict } from './rates.js'
 import { approvalImpossible, denied, overloaded, rateLimited } from './refusals.js'
-
-/** PORT. Asks a person about a call, and lets it continue or ends it. Never rejects. */
-export type AskPerson = (record: RoutedRecord, rule: Rule) => CallVerdict | Promise<CallVerdict>
 
 /** PORT. Refuses a call of an item that differs from the lock file. Never throws or rejects. */
 export type CheckLock = (record: RoutedRecord) => CallVerdict | Promise<CallVerdict>
@@ -43,7 +41,7 @@ export interface RuleGateContext extends RateBucketsOptions {
   ) => ((own: string) => Readonly<Record<string, unknown>> | undefined) | undefined
   readonly checkLock?: CheckLock | undefined
   /** Undefined if nobody can be asked. */
-  readonly askPerson?: AskPerson | undefined
+  readonly approvals?: Omit<ApprovalsContext, 'clock' | 'bounds' | 'meter'> | undefined
 }
 
 const KINDS: Readonly<Record<string, RuledItem['kind'] | undefined>> = {
@@ -62,14 +60,15 @@ const KINDS: Readonly<Record<string, RuledItem['kind'] | undefined>> = {
 
 const NO_ARGUMENTS = new CallArguments(undefined)
 
-/** Retries of calls that their server has seen already, and that were counted then. */
-const SENT: ReadonlySet<string | undefined> = new Set(['relay', 'park', 'url'])
+/** Retries of calls that were counted when they came first. */
+const COUNTED: ReadonlySet<string | undefined> = new Set(['relay', 'park', 'url', 'approval'])
 
 /**
  * Decides about calls whose server and item are known, before anything is sent: by the lock file, the rules,
  * their rates, and a person.
  */
-export class RuleGate implements CallGate {
+export class RuleGate implements CallGate, CurrentRules {
+  readonly approvals: Approvals | undefined
   readonly #context: RuleGateContext
   readonly #buckets: RateBuckets
   readonly #counters = new Map<string, Counter>()
@@ -83,6 +82,7 @@ export class RuleGate implements CallGate {
   constructor(rules: readonly Rule[], context: RuleGateContext, hasLock = false) {
     this.#context = context
     this.#buckets = new RateBuckets(context)
+    this.approvals = context.approvals && new Approvals({ ...context, ...context.approvals }, this)
     this.#policy = new Policy(rules)
     this.#hasLock = hasLock
   }
@@ -114,12 +114,20 @@ export class RuleGate implements CallGate {
     const ruling = decide(about, record, args)
     // Only `deny` applies to completions.
     if (kind === undefined && ruling.verdict !== 'deny') return NEXT
-    const isSent = SENT.has(record.retry?.state?.kind)
-    const charges = ruling.verdict === 'deny' || isSent ? [] : chargesOf(ruling, record)
+    const isCounted = record.decision !== undefined || COUNTED.has(record.retry?.state?.kind)
+    const charges = ruling.verdict === 'deny' || isCounted ? [] : chargesOf(ruling, record)
     const taken = charges.length === 0 ? 'ok' : this.#buckets.take(charges)
     return taken instanceof Promise
       ? taken.then(known => (record.isOver ? TAKEN : this.#ruled(record, { ruling, args, taken: known })))
       : this.#ruled(record, { ruling, args, taken })
+  }
+
+  stillAsks(record: RoutedRecord, digest: string): boolean {
+    const about = this.#rulesAbout(KINDS[record.method] ?? 'tool', record.owner)
+    const { verdict, by } = decide(about, record, new CallArguments(record.params))
+    const isChanged = verdict === 'allow' && record.owner.lock !== undefined
+    const rule = isChanged ? LOCK_RULE : verdict === 'ask' ? by?.rule : undefined
+    return rule !== undefined && ruleDigest(rule) === digest
   }
 
   /** Returns the refusal of a subscription to a resource; undefined if no rule denies it. */
@@ -201,7 +209,7 @@ export class RuleGate implements CallGate {
       )
     if (verdict === 'deny') return failed(denied(rule))
     if (verdict === 'allow') return NEXT
-    return this.#context.askPerson?.(record, rule) ?? failed(approvalImpossible(rule))
+    return this.approvals?.ask(record, rule, record.owner.lock?.fields) ?? failed(approvalImpossible(rule))
   }
 
   #count({ rule, decision }: Pick<CallDecision, 'rule' | 'decision'>): void {

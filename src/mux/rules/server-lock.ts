@@ -70,7 +70,7 @@ export class ServerLock implements ListLock {
     const compared = raw.map(item => this.#compare(list, item))
     const found = compared.filter(difference => difference !== undefined)
     return {
-      states: compared.map(difference => difference && this.#stateOf(list, difference)),
+      states: compared.map((difference, at) => difference && this.#stateOf(list, difference, raw[at])),
       get differences() {
         return found.map(keptOf)
       },
@@ -105,7 +105,7 @@ export class ServerLock implements ListLock {
     return compareItem(item, this.#locked[list].get(own), at, this.#rules.ignore)
   }
 
-  #stateOf(list: LockedList, difference: Difference): ItemLock | undefined {
+  #stateOf(list: LockedList, difference: Difference, sent: JsonText | undefined): ItemLock | undefined {
     const fields = changedMembers(difference)
     const { onChange } = this.#rules
     if (difference.change === 'added')
@@ -115,7 +115,7 @@ export class ServerLock implements ListLock {
     // Models read the text that was reviewed.
     const [locked] = this.#locked[list].get(difference.name) ?? []
     const shown = isHidden || locked === undefined ? undefined : rawText(treeText(locked))
-    return { reason: 'tool-changed', fields, isHidden, shown }
+    return { reason: 'tool-changed', fields, isHidden, shown, sent: isHidden ? undefined : sent }
   }
 
   #report(list: LockedList | 'instructions', found: readonly Difference[]): void {

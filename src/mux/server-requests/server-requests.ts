@@ -219,7 +219,8 @@ export class ServerRequests {
 
   /** Relays an `InputRequiredResult`. Throws a Fault for requests that the client must not receive. */
   relay(inFlight: InFlightCall, result: JsonText): Outcome {
-    const relaying = { states: this.#context.states, isShared: this.isShared }
+    const approval = inFlight.record.approval?.next()
+    const relaying = { states: this.#context.states, isShared: this.isShared, approval }
     return {
       kind: 'input',
       result: relayedInput(result, inFlight.call, inFlight.connection.server, relaying),

@@ -144,6 +144,8 @@ export const FAMILIES: Readonly<Record<FamilyName, FamilyInfo>> = {
     'reason',
   ),
   mcp_proxy_decisions: counter('Decisions of rules about calls.', 'rule', 'decision'),
+  mcp_proxy_approvals_waiting: gauge('Calls that wait for the approval of a person.'),
+  mcp_proxy_approvals: counter('Approvals of calls that are no longer waiting.', 'result'),
   mcp_proxy_cluster_members: gauge('Replicas of the cluster, including this one.', 'state'),
   mcp_proxy_cluster_engine_up: gauge('1 while the engine answers this replica.'),
   mcp_proxy_cluster_engine_seconds: histogram(

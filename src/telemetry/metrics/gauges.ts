@@ -35,6 +35,7 @@ export function* readGauges(context: GaugeContext): Iterable<Gauges> {
   yield {
     mcp_proxy_requests_in_flight: one(status.calls),
     mcp_proxy_clients: clients(context),
+    mcp_proxy_approvals_waiting: approvals(context),
     mcp_proxy_queue_bytes: queues(context),
     ...(status.cluster && replicas(status.cluster)),
     mcp_proxy_limit_hits: LIMIT_NAMES.map(limit => ({
@@ -56,6 +57,10 @@ export const noiseOf = ({ bounds, router }: GaugeContext): readonly Sample[] =>
     const noise = bounds.remarksOn(name).find(({ kind }) => kind === 'noise')
     return noise === undefined ? [] : [{ labels: [labelValue(name), 'noise'], value: noise.count }]
   })
+
+/** Empty without rules. */
+const approvals = ({ router }: GaugeContext): readonly Sample[] =>
+  router.rules?.approvals === undefined ? [] : one(router.rules.approvals.records.waiting.length)
 
 const clients = ({ router }: GaugeContext): readonly Sample[] => {
   const counts = new Map<string, { readonly labels: readonly string[]; value: number }>()

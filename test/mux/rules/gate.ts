@@ -1,7 +1,6 @@
 import t from 'tap'
-import { Deferred } from '../../../src/kernel/async/deferred.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
-import { FakeClock, settled } from '../../support/fake-clock.js'
+import { FakeClock } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
 import { gateOf, rulesOf } from '../../support/rules.js'
 import type { Script } from '../../support/server/fake-server.js'
@@ -175,18 +174,4 @@ t.test('counts survive a reload that leaves the rule unchanged', async t => {
   t.match(await call(), { data: { reason: 'rate-limited' } })
   gate.reload(rulesOf([{ id: 'pace', rate: '2/1h' }]))
   t.match(await call(), SENT)
-})
-
-t.test('a call that is cancelled while a person is asked reaches no server', async t => {
-  const clock = new FakeClock()
-  const asked = new Deferred<'next'>()
-  const gate = gateOf([{ then: 'ask' }], { clock, askPerson: () => asked.promise })
-  const world = new World({ shop: SHOP }, { clock, rules: () => gate })
-  const client = await world.client()
-  await names(client)
-  const call = client.call('tools/call', { name: 'shop__read' })
-  call.cancel('enough')
-  asked.resolve('next')
-  await settled()
-  t.equal(world.server('shop').got('tools/call').length, 0)
 })

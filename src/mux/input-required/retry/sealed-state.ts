@@ -54,17 +54,34 @@ interface PreFacts {
 }
 
 /** A modern server's own state, relayed through the client. */
-interface RelayFacts {
+export interface RelayFacts {
   readonly kind: 'relay'
   readonly inner: JsonText | undefined
-  /** Set for a program, whose state may be valid only in that process. */
+  /** Set for a program, whose state may be valid only in that process, and for an approved call. */
   readonly replica?: string
+  readonly approval?: Approved | undefined
+}
+
+/** The approval of a person, in the process that asked; the nonce works once, for the next request. */
+interface Approved {
+  readonly id: string
+  readonly nonce?: string | undefined
+}
+
+/** A question of the proxy whether a call may be made. */
+interface ApprovalFacts {
+  readonly kind: 'approval'
+  readonly approval: Approved
+  readonly replica: string
 }
 
 /** URL elicitations that the user must visit before the call is retried. */
 interface UrlFacts {
   readonly kind: 'url'
   readonly elicitations: readonly string[]
+  /** Set for an approved call. */
+  readonly replica?: string
+  readonly approval?: Approved | undefined
 }
 
 /** A login page of the proxy that the user must visit before the call is retried. */
@@ -78,7 +95,14 @@ interface RootsFacts {
   readonly kind: 'roots'
 }
 
-export type SealedFacts = ParkFacts | PreFacts | RelayFacts | UrlFacts | SignInFacts | RootsFacts
+export type SealedFacts =
+  | ParkFacts
+  | PreFacts
+  | RelayFacts
+  | UrlFacts
+  | SignInFacts
+  | RootsFacts
+  | ApprovalFacts
 
 export type SealedState = Binding & SealedFacts
 export type StateOf<K extends SealedFacts['kind']> = SealedState & { readonly kind: K }
@@ -164,7 +188,9 @@ const membersOfKind = (state: SealedFacts): readonly (readonly [string, JsonText
     case 'relay':
       return membersOfRelay(state)
     case 'url':
-      return [['e', textOf(state.elicitations)]]
+      return [['e', textOf(state.elicitations)], ...membersOfApproval(state)]
+    case 'approval':
+      return membersOfApproval(state)
     case 'sign-in':
       return [['l', textOf(state.link)]]
     case 'roots':
@@ -172,9 +198,17 @@ const membersOfKind = (state: SealedFacts): readonly (readonly [string, JsonText
   }
 }
 
-const membersOfRelay = ({ inner, replica }: RelayFacts): readonly (readonly [string, JsonText])[] => [
-  ...(inner === undefined ? [] : [['s', inner] as const]),
+const membersOfRelay = (state: RelayFacts): readonly (readonly [string, JsonText])[] => [
+  ...(state.inner === undefined ? [] : [['s', state.inner] as const]),
+  ...membersOfApproval(state),
+]
+
+const membersOfApproval = ({
+  replica,
+  approval,
+}: Pick<RelayFacts, 'replica' | 'approval'>): readonly (readonly [string, JsonText])[] => [
   ...(replica === undefined ? [] : [['i', textOf(replica)] as const]),
+  ...(approval === undefined ? [] : [['a', textOf([approval.id, approval.nonce])] as const]),
 ]
 
 const membersOfPark = (state: ParkFacts | PreFacts): readonly (readonly [string, JsonText])[] => [
@@ -214,7 +248,11 @@ const factsOf = (text: JsonText): SealedFacts | undefined => {
     case 'relay':
       return relayOf(text)
     case 'url':
-      return { kind, elicitations: stringsOf(listOf(text, 'e')) }
+      return { kind, elicitations: stringsOf(listOf(text, 'e')), ...approvedIn(text) }
+    case 'approval': {
+      const { approval, replica } = approvedIn(text)
+      return approval && replica !== undefined ? { kind, approval, replica } : undefined
+    }
     case 'sign-in':
       return { kind, link: textMember(text, 'l') ?? '' }
     case 'roots':
@@ -243,9 +281,16 @@ const spanOf = (text: string | undefined): SpanContext | undefined => {
 /** Expiry on the wall clock; in the past if absent. */
 const expiryOf = (text: JsonText): number => (numberOf(memberOf(text, 'x')) ?? 0) * 1000
 
-const relayOf = (text: JsonText): RelayFacts => {
+const relayOf = (text: JsonText): RelayFacts => ({
+  kind: 'relay',
+  inner: memberOf(text, 's'),
+  ...approvedIn(text),
+})
+
+const approvedIn = (text: JsonText): { readonly replica?: string; readonly approval?: Approved } => {
   const replica = textMember(text, 'i')
-  return { kind: 'relay', inner: memberOf(text, 's'), ...(replica !== undefined && { replica }) }
+  const [id, nonce] = memberOf(text, 'a') === undefined ? [] : stringsOf(listOf(text, 'a'))
+  return { ...(replica !== undefined && { replica }), ...(id !== undefined && { approval: { id, nonce } }) }
 }
 
 const parkOf = (text: JsonText): Pick<ParkFacts, 'parkId' | 'replica'> | undefined => {

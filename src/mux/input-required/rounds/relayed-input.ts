@@ -18,6 +18,7 @@ import type { ServerOptions } from '../../../peers/dial.js'
 import { canBeAsked } from '../client-capabilities.js'
 import { withoutContext } from '../passed-request.js'
 import { mayNeedInput, type RequestStates } from '../retry/request-states.js'
+import type { RelayFacts } from '../retry/sealed-state.js'
 import { QUESTIONS_MAX } from './input-rounds.js'
 
 /** Maximum time for a client to return. */
@@ -28,6 +29,8 @@ export interface Relaying {
   readonly states: RequestStates
   /** True with several servers, whose context clients must not share. */
   readonly isShared: boolean
+  /** The proof for the retry of a call that a person approved. */
+  readonly approval: RelayFacts['approval']
 }
 
 /**
@@ -39,12 +42,13 @@ export const relayedInput = (
   result: JsonText,
   call: Call,
   server: Pick<ServerOptions, 'name' | 'alias' | 'isProcess'>,
-  { states, isShared }: Relaying,
+  { states, isShared, approval }: Relaying,
 ): JsonText => {
   const problem = problemOf(result, call)
   if (problem !== undefined) throw wrongInput(server.name, problem)
   const inner = memberOf(result, 'requestState')
-  const facts = { kind: 'relay', inner, ...(server.isProcess && { replica: states.replica }) } as const
+  const isHere = server.isProcess || approval !== undefined
+  const facts = { kind: 'relay', inner, approval, ...(isHere && { replica: states.replica }) } as const
   const state = states.seal(call, server.alias, facts, STATE_MS)
   const asked = isShared
     ? editMember(result, 'inputRequests', requests => mapMembers(requests, (_, entry) => bareEntry(entry)))

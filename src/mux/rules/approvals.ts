@@ -1,0 +1,262 @@
+import { createHash } from 'node:crypto'
+import type { Catalog } from '../../catalog/catalog.js'
+import type { Principal } from '../../kernel/caller.js'
+import { matcherOf } from '../../kernel/globs.js'
+import { randomId } from '../../kernel/ids.js'
+import { canonicalJson } from '../../kernel/json/canonical.js'
+import { editMember } from '../../kernel/json/edit.js'
+import { isEmpty, type JsonText, memberOf, textOf, withoutMembers } from '../../kernel/json/text.js'
+import type { AskRule, Rule } from '../../kernel/rule.js'
+import { failed } from '../../model/outcome.js'
+import { type CallVerdict, NEXT, type RoutedRecord } from '../calls/call-record.js'
+import { invalidState, type RequestStates, requestDigest } from '../input-required/retry/request-states.js'
+import { ApprovalAsking, type AskingContext } from './approval-asking.js'
+import {
+  Approval,
+  ApprovalRecords,
+  type ApprovalRecordsOptions,
+  type ApprovalSubject,
+} from './approval-records.js'
+import { SessionAnswers } from './approval-sessions.js'
+import {
+  approvalExpired,
+  approvalImpossible,
+  approvalTooLarge,
+  changedMeanwhile,
+  overloaded,
+} from './refusals.js'
+
+/** Larger arguments cannot be shown to a person. */
+const ARGUMENTS_BYTES = 256 * 1024
+
+type Verdict = CallVerdict | Promise<CallVerdict>
+type AskingRule = Rule & { readonly ask: AskRule }
+
+/** The parts of the router, which is built after the rules. */
+interface RouterView {
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly states: Pick<RequestStates, 'seal' | 'replica'>
+}
+
+export interface ApprovalsContext extends ApprovalRecordsOptions, Omit<AskingContext, 'states' | 'sessions'> {
+  readonly router: () => RouterView
+}
+
+/** PORT. The rules that decide about a call now. */
+export interface CurrentRules {
+  /** Returns whether a call still needs an approval by a rule with this digest. */
+  stillAsks(record: RoutedRecord, ruleDigest: string): boolean
+  /** Decides about a call again, without counting it. */
+  decide(record: RoutedRecord): Verdict
+}
+
+/** A person, as far as it matters for decisions. */
+export interface Visitor {
+  readonly principal: Principal
+  readonly scopes: ReadonlySet<string> | undefined
+}
+
+const LISTS = { 'tools/call': 'tools', 'prompts/get': 'prompts' } as const
+
+/**
+ * Asks people about calls. An approval is bound to the caller, the request, the item's definition and the
+ * rule; it is used just before the request is handed to its connection, and then never again.
+ */
+export class Approvals {
+  readonly records: ApprovalRecords
+  readonly #context: ApprovalsContext
+  readonly #rules: CurrentRules
+  readonly #asking: ApprovalAsking
+  readonly #sessions: SessionAnswers
+
+  constructor(context: ApprovalsContext, rules: CurrentRules) {
+    this.#context = context
+    this.#rules = rules
+    this.records = new ApprovalRecords(context)
+    this.#sessions = new SessionAnswers(context.clock)
+    this.#asking = new ApprovalAsking(
+      { ...context, states: () => context.router().states, sessions: this.#sessions },
+      this.records,
+      (record, approval) => this.#approved(record, approval),
+    )
+  }
+
+  /** The page of an approval; undefined without pages. */
+  urlOf({ id }: Approval): string | undefined {
+    return this.#context.pageUrl(id)
+  }
+
+  /** Asks about a call; `changed` names the members of its item that differ from the lock file. */
+  ask(record: RoutedRecord, rule: Rule, changed: readonly string[] = []): Verdict {
+    const { params } = record
+    if (!hasAsk(rule)) return NEXT
+    const args = params && memberOf(params, 'arguments')
+    if (args !== undefined && args.length > ARGUMENTS_BYTES)
+      return failed(approvalTooLarge(rule, args.length))
+    const subject = this.#subjectOf(record, rule)
+    const resumed = this.#resumed(record, subject, changed)
+    if (resumed !== undefined) return resumed
+    const answer = this.#sessions.find(record.client, subject)
+    if (answer !== undefined) return this.#letThrough(record, answer, () => this.#useSession(record, subject))
+    const left = this.records.leftFor(subject)
+    if (left !== undefined) return this.#goOn(record, left, changed)
+    const text = args === undefined ? '' : canonicalJson(args)
+    const approval = new Approval(subject, text, this.#context.clock.nowMs())
+    if (!this.#asking.isPossible(record, approval, changed)) return failed(approvalImpossible(rule))
+    const limit = this.records.add(approval)
+    return limit === undefined
+      ? this.#goOn(record, approval, changed)
+      : failed(overloaded(this.#context.bounds, rule, limit, 'Too many calls wait for approval'))
+  }
+
+  /** Returns whether a person may decide: the caller, or another person whom the rule names. */
+  mayDecide({ subject: { principal, rule } }: Approval, visitor: Visitor): boolean {
+    const { of } = rule.ask
+    if (of === undefined) return visitor.principal === principal
+    if (visitor.principal === principal) return false
+    const name = visitor.principal.replace(/^person /, '')
+    const isNamed = of.people === undefined || matcherOf(of.people)(name)
+    return isNamed && (of.scopes ?? []).every(scope => visitor.scopes?.has(scope) === true)
+  }
+
+  /** Continues with the approval that a retry names; undefined if the person must be asked anew. */
+  #resumed(record: RoutedRecord, subject: ApprovalSubject, changed: readonly string[]): Verdict | undefined {
+    const state = record.retry?.state
+    const named = state !== undefined && 'approval' in state ? state.approval : undefined
+    const approval = named && this.records.find(named.id)
+    if (named === undefined || approval === undefined) return undefined
+    if (!isSameCall(approval.subject, subject) || approval.isHeld) return failed(invalidState())
+    if (approval.subject.ruleDigest !== subject.ruleDigest) return undefined
+    if (named.nonce !== undefined) return this.#nextRound(record, approval, named.nonce)
+    if (approval.state === 'used' || approval.isReported) return failed(invalidState())
+    if (approval.state === 'waiting')
+      return this.#isChanged(approval, subject)
+        ? this.#refuseChanged(approval)
+        : this.#asking.answered(record, approval, changed)
+    return this.#goOn(record, approval, changed)
+  }
+
+  /** Lets the next request of an approved call through, whose server has asked for more input. */
+  #nextRound(record: RoutedRecord, approval: Approval, nonce: string): Verdict {
+    const isNext = approval.state === 'used' && approval.nonce === nonce
+    if (!isNext) return failed(invalidState())
+    approval.holder = record
+    return this.#letThrough(record, approval, () => {
+      if (approval.nonce !== nonce) return failed(invalidState())
+      approval.nonce = undefined
+      return NEXT
+    })
+  }
+
+  /** Continues with an approval that an earlier call has left. */
+  #goOn(record: RoutedRecord, approval: Approval, changed: readonly string[]): Verdict {
+    if (this.#isChanged(approval, this.#subjectOf(record, approval.subject.rule)))
+      return this.#refuseChanged(approval)
+    approval.holder = record
+    return approval.state === 'waiting'
+      ? this.#asking.ask(record, approval, changed)
+      : this.#asking.decided(record, approval)
+  }
+
+  #approved(record: RoutedRecord, approval: Approval): Verdict {
+    // Time that people take is not the server's.
+    record.totalAtMs += this.#context.clock.nowMs() - Math.max(approval.askedMs, record.beganMs)
+    return this.#letThrough(record, approval, () => {
+      if (this.records.use(approval)) return NEXT
+      const { state, subject } = approval
+      return failed(state === 'expired' ? approvalExpired(subject.rule) : invalidState())
+    })
+  }
+
+  /** Continues a call; `use` is called just before its request is handed over. */
+  #letThrough(record: RoutedRecord, approval: Approval, use: () => CallVerdict): Verdict {
+    const check = (): Verdict | undefined => {
+      const { subject } = approval
+      // The rules that are in force now decide, and ask again if another one asks.
+      if (!this.#rules.stillAsks(record, subject.ruleDigest)) {
+        record.approval = undefined
+        return this.#rules.decide(record)
+      }
+      return this.#isChanged(approval, this.#subjectOf(record, subject.rule))
+        ? this.#refuseChanged(approval)
+        : undefined
+    }
+    const refused = check()
+    if (refused !== undefined) return refused
+    record.asked = approval
+    record.approval = { use: () => check() ?? use(), next: () => this.#nonceOf(approval) }
+    return NEXT
+  }
+
+  /** Returns what a state of the server's own questions carries, so that nobody is asked again. */
+  #nonceOf(approval: Approval): { readonly id: string; readonly nonce: string } | undefined {
+    if (approval.state !== 'used') return undefined
+    approval.nonce = randomId()
+    return { id: approval.id, nonce: approval.nonce }
+  }
+
+  #useSession(record: RoutedRecord, subject: ApprovalSubject): CallVerdict {
+    const approval = this.#sessions.use(record.client, subject)
+    if (approval === undefined) return failed(approvalExpired(subject.rule))
+    this.records.usedAgain(approval)
+    return NEXT
+  }
+
+  #isChanged(approval: Approval, now: ApprovalSubject): boolean {
+    const { definition } = approval.subject
+    return definition !== undefined && definition !== now.definition
+  }
+
+  #refuseChanged(approval: Approval): CallVerdict {
+    this.records.withdraw(approval)
+    return failed(changedMeanwhile(approval.subject.rule))
+  }
+
+  #subjectOf(record: RoutedRecord, rule: AskingRule): ApprovalSubject {
+    const { client, owner, method, ownName, params } = record
+    return {
+      principal: client.principal,
+      server: owner.server.name,
+      method,
+      name: ownName,
+      digest: requestDigest(method, params),
+      definition: this.#definitionOf(record),
+      rule,
+      ruleDigest: ruleDigest(rule),
+    }
+  }
+
+  #definitionOf(record: RoutedRecord): string | undefined {
+    const list = LISTS[record.method as keyof typeof LISTS] as (typeof LISTS)[keyof typeof LISTS] | undefined
+    const item = list && this.#context.router().catalog.find(record, list, record.exposed)
+    return item && sha256(canonicalJson(definitionOf(item.lock?.sent ?? item.text)))
+  }
+}
+
+const hasAsk = (rule: Rule): rule is AskingRule => rule.ask !== undefined
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** Rules do not change, and are replaced by a reload. */
+const digests = new WeakMap<Rule, string>()
+
+/** Identifies the content of a rule. */
+export const ruleDigest = (rule: Rule): string => {
+  const known = digests.get(rule) ?? sha256(canonicalJson(textOf(rule)))
+  digests.set(rule, known)
+  return known
+}
+
+/** Members of `_meta` that clients act on belong to a definition. */
+const definitionOf = (item: JsonText): JsonText =>
+  editMember(item, '_meta', meta => {
+    const kept = withoutMembers(meta, ({ key }) => !/^(?:ui$|ui\/|openai\/)/.test(key))
+    return isEmpty(kept) ? undefined : kept
+  })
+
+const isSameCall = (one: ApprovalSubject, other: ApprovalSubject): boolean =>
+  one.principal === other.principal &&
+  one.server === other.server &&
+  one.method === other.method &&
+  one.name === other.name &&
+  one.digest === other.digest
