@@ -6,6 +6,7 @@ export type GaugeName =
   | 'mcp_proxy_server_requests_in_flight'
   | 'mcp_proxy_server_requests_parked'
   | 'mcp_proxy_clients'
+  | 'mcp_proxy_approvals_waiting'
   | 'mcp_proxy_queue_bytes'
   | 'mcp_proxy_server_state'
   | 'mcp_proxy_server_connections'
