@@ -69,6 +69,8 @@ t.test('what a caller may not see stands in no list, and nothing says that it is
     const { instructions } = await world.router.welcome(client)
     t.equal(instructions, undefined)
     t.equal(world.router.tool(client, 'gh__read'), undefined)
+    t.equal(world.router.tool(client, 'read'), undefined)
+    t.match(await client.get('tools/call', { name: 'read' }), { message: 'Unknown tool: read' })
     t.equal(world.server('gh').greetings.length, 0, 'it was not even started')
     const member = await join(world, ['mcp', 'github'], revision)
     t.same(await member.list('tools/list'), ['gh__read', 'gh__delete_repo', 'open__x'])
@@ -133,7 +135,9 @@ t.test('a URI without a prefix never leads to a server that its reader may not s
 t.test('a call that needs more than its caller has never reaches the server', async t => {
   for (const revision of REVISIONS) {
     const { world, client } = await start(['mcp', 'github'], revision)
-    t.same(await client.get('tools/call', { name: 'gh__delete_repo' }), forbidden('github:admin'))
+    // Apps name tools as their server does.
+    for (const name of ['gh__delete_repo', 'delete_repo'])
+      t.same(await client.get('tools/call', { name }), forbidden('github:admin'))
     t.equal(world.server('gh').got('tools/call').length, 0)
     client.call('tools/call', { name: 'gh__read' })
     t.match(world.server('gh').last('tools/call').params, { name: 'read' })
@@ -266,28 +270,30 @@ t.test('a listening request is notified of the servers that its own credential m
   t.equal(other?.told.length, 1, 'which is the acknowledgement')
 })
 
-t.test('a parked call is taken up only by who may make it', async t => {
-  const world = new World({ gh: GH })
-  const all = ['mcp', 'github', 'github:admin']
-  const member = await join(world, all, '2026-07-28')
-  const call = member.call('tools/call', { name: 'gh__delete_repo' })
-  const gh = world.server('gh')
-  const ask = gh.link.ask('elicitation/create', {
-    message: 'Sure?',
-    requestedSchema: { type: 'object', properties: {} },
+for (const name of ['gh__delete_repo', 'delete_repo'])
+  t.test(`a parked call of ${name} is taken up only by who may make it`, async t => {
+    const world = new World({ gh: GH })
+    const all = ['mcp', 'github', 'github:admin']
+    const member = await join(world, all, '2026-07-28')
+    const call = member.call('tools/call', { name })
+    const gh = world.server('gh')
+    const ask = gh.link.ask('elicitation/create', {
+      message: 'Sure?',
+      requestedSchema: { type: 'object', properties: {} },
+    })
+    await world.pass(10)
+    t.ok(wishOf(call).requestState)
+    const answers = { '1-1': { action: 'accept', content: {} } }
+    const as = async (principal: string, scopes: readonly string[]) =>
+      again(call, answers, { client: await world.client({ principal, scopes, revision: '2026-07-28' }) })
+        .ended
+    t.same(await as('person eve', all), INVALID, 'another principal')
+    t.same(await as('person bob', ['mcp', 'github']), forbidden('github:admin'))
+    t.same(await as('person bob', ['mcp']), INVALID, 'one who does not see the server')
+    t.same(ask.outcomes, [])
+    again(call, answers)
+    t.match(ask.answered, { result: { action: 'accept' } })
   })
-  await world.pass(10)
-  t.ok(wishOf(call).requestState)
-  const answers = { '1-1': { action: 'accept', content: {} } }
-  const as = async (principal: string, scopes: readonly string[]) =>
-    again(call, answers, { client: await world.client({ principal, scopes, revision: '2026-07-28' }) }).ended
-  t.same(await as('person eve', all), INVALID, 'another principal')
-  t.same(await as('person bob', ['mcp', 'github']), forbidden('github:admin'))
-  t.same(await as('person bob', ['mcp']), INVALID, 'one who does not see the server')
-  t.same(ask.outcomes, [])
-  again(call, answers)
-  t.match(ask.answered, { result: { action: 'accept' } })
-})
 
 t.test('the scopes that some of several calls lack are told together', async t => {
   const world = new World({

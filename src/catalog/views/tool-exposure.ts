@@ -12,7 +12,7 @@ import {
 } from '../../search/expose-rules.js'
 
 /** The tools that stay in the list when a client searches for the others. */
-export interface Pins {
+interface Pins {
   /** Equal for pins with the same names. */
   readonly id: string
   readonly has: (exposed: string) => boolean

@@ -304,3 +304,44 @@ t.test('an own name is found before the client has read any list', async t => {
     'without sessions nothing is open',
   )
 })
+
+t.test('a stream of a client without sessions tells only of changes of its own list', async t => {
+  const CHANGED = 'notifications/tools/list_changed'
+  const world = new World({ alpha: { tools: [tool('show', ui({ resourceUri: 'ui://a' }))] } })
+  t.teardown(() => world.router.close())
+  const streams = await Promise.all(
+    [APPS, NO_CAPABILITIES].map(async capabilities => {
+      const client = world.modern({ capabilities })
+      await client.get('tools/list')
+      return client.call('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    }),
+  )
+  await world.pass(1000, 100)
+  const heard = () => streams.map(({ told }) => told.filter(([method]) => method === CHANGED).length)
+  const alpha = world.server('alpha')
+  const show = alpha.lists.tools ?? []
+  for (const [more, expected] of [
+    [[tool('refresh', ui({ visibility: ['app'] }))], [1, 0]],
+    [[tool('save')], [2, 1]],
+  ] as const) {
+    alpha.lists.tools = [...show, ...more]
+    for (const link of alpha.links) link.notice(CHANGED)
+    await world.pass(3000, 100)
+    t.same(heard(), expected)
+  }
+})
+
+t.test('an interface that no list of resources has is read from the server of its tool', async t => {
+  const resources = [{ uri: 'file:///r', name: 'r' }]
+  const world = new World({
+    alpha: { tools: [tool('show', ui({ resourceUri: 'ui://a' }))], resources, showing: { uris: 'preserve' } },
+    beta: { tools: [tool('board', ui({ resourceUri: 'ui://b' }))], resources, showing: { uris: 'preserve' } },
+  })
+  t.teardown(() => world.router.close())
+  const client = await world.client({ capabilities: APPS })
+  await client.list('tools/list')
+  client.call('resources/read', { uri: 'ui://b' })
+  await world.pass(10)
+  t.match(world.server('beta').last('resources/read').params, { uri: 'ui://b' })
+  t.match(await client.get('resources/read', { uri: 'ui://c' }), { code: -32602 })
+})
