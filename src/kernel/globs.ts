@@ -39,10 +39,10 @@ export const textMatcherOf = (glob: string): ((text: string) => boolean) => {
 
 /** The same for patterns with `?`, for which a surrogate pair is one character. */
 const unitMatcherOf = (parts: readonly string[], ending: string | undefined) => {
-  const [first = [], ...rest] = parts.map(part => [...part])
-  const last = ending === undefined ? undefined : [...ending]
+  const [first = [], ...rest] = parts.map(part => Array.from(part))
+  const last = ending === undefined ? undefined : Array.from(ending)
   return (text: string): boolean => {
-    const units = [...text]
+    const units = Array.from(text)
     if (!fits(units, 0, first)) return false
     if (last === undefined) return units.length === first.length
     let at = first.length

@@ -1,7 +1,7 @@
 /** What a rule decides about a call. */
 export type Verdict = 'allow' | 'deny' | 'ask'
 
-/** The annotations of tools that rules can name, with the defaults of the specification (`ToolAnnotations`). */
+/** The annotations that rules can name, with the defaults of the specification (`ToolAnnotations`). */
 export const HINT_DEFAULTS = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -11,7 +11,7 @@ export const HINT_DEFAULTS = {
 
 export type Hint = keyof typeof HINT_DEFAULTS
 
-/** The tests of one value of the arguments; all must hold. Values are JSON texts, so that numbers stay exact. */
+/** The tests of one value; all must hold. Values are JSON texts, so that numbers stay exact. */
 export interface WhenTests {
   readonly equals?: string | undefined
   readonly oneOf?: readonly string[] | undefined

@@ -36,7 +36,7 @@ import { UrlElicitations } from './input-required/url-elicitations.js'
 import { ResourceSubscriptions } from './notifications/resource-subscriptions.js'
 import { SubscriptionStreams } from './notifications/subscription-streams.js'
 import { TaskListens } from './notifications/task-listens.js'
-import type { RuleGate } from './rules/gate.js'
+import { type RuleGate, subscribable } from './rules/gate.js'
 import { LongResults } from './search/long-results.js'
 import { SearchCalls, type SearchCallsContext } from './search/search-calls.js'
 import { PassedNotifications } from './server-requests/passed-notifications.js'
@@ -124,8 +124,8 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const starter = new ServerStarter({ ...options, catalog, clients })
   const logLevels = new LogLevels(calls, { catalog, clock, log, isAlone })
   const subscriptions = new ResourceSubscriptions({
-    ...{ ...base, catalog, owners },
-    refusalOf: (viewer, owned) => options.rules?.()?.refusalOf(viewer, owned),
+    ...{ ...base, catalog },
+    owners: options.rules === undefined ? owners : subscribable(owners, options.rules),
   })
   const passedNotifications = new PassedNotifications({ catalog, calls, pool, clients, log })
 

@@ -341,10 +341,7 @@ export class ClientViews {
         scopes,
         ...this.#visibleTo(client, caller),
         hiding: this.#context.hidingFor?.({ client, caller }),
-        offer: undefined,
-        lists: {},
-        visible: {},
-        shown: undefined,
+        ...{ offer: undefined, lists: {}, visible: {}, shown: undefined },
       }
       this.#byClient.set(client, view)
     }

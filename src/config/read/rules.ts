@@ -5,7 +5,7 @@ import { rawText, stringOf } from '../../kernel/json/text.js'
 import type { AskRule, Rate, Rule, WhenTests } from '../../kernel/rule.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, type TreeItem } from '../file/tree.js'
-import { durationMs } from '../schema/duration.js'
+import { durationMs, type Quantity } from '../schema/duration.js'
 import { type SettingsValues, validateSettings } from '../schema/validate.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 
@@ -122,18 +122,21 @@ class RuleReader {
   }
 
   #ask({ of, via = 'client', timeout = '5m', remember }: RuleValues['ask'] = {}): AskRule {
-    const timeoutMs = durationMs(timeout)
-    const rememberMs = remember === undefined ? undefined : durationMs(remember)
-    if (timeoutMs < SECOND || timeoutMs > HOUR)
-      this.#error(['ask', 'timeout'], 'this duration is out of range', 'Write a duration from "1s" to "1h".')
-    if (rememberMs !== undefined && (rememberMs < SECOND || rememberMs > 8 * HOUR))
-      this.#error(['ask', 'remember'], 'this duration is out of range', 'Write a duration from "1s" to "8h".')
     const people = listOf(of?.people)
     return {
       of: of && { ...(people && { people }), ...(of.scopes && { scopes: of.scopes }) },
-      ...{ via, timeoutMs, rememberMs },
+      via,
       timeout: typeof timeout === 'number' ? `${timeout}ms` : timeout,
+      timeoutMs: this.#duration('timeout', timeout, 1),
+      rememberMs: remember === undefined ? undefined : this.#duration('remember', remember, 8),
     }
+  }
+
+  #duration(key: 'timeout' | 'remember', value: Quantity, mostHours: number): number {
+    const ms = durationMs(value)
+    if (ms < SECOND || ms > mostHours * HOUR)
+      this.#error(['ask', key], 'out of range', `Write a duration from "1s" to "${mostHours}h".`)
+    return ms
   }
 
   #error(path: readonly string[], message: string, fix: string): void {
@@ -148,7 +151,7 @@ const listOf = (value: string | readonly string[] | undefined): readonly string[
 
 const ratesOf = (value: RateValues | undefined): readonly OneRate[] => {
   if (value === undefined) return []
-  return Array.isArray(value) ? (value as readonly OneRate[]) : [value as OneRate]
+  return Array.isArray(value) ? value : [value]
 }
 
 const PERIODS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: 60 * SECOND, h: HOUR, d: 24 * HOUR }
@@ -171,7 +174,9 @@ const jsonOf = ({ type, children = [], offset, length, value }: Node, text: stri
       return `[${children.map(child => jsonOf(child, text)).join(',')}]`
     case 'number':
       return text.slice(offset, offset + length)
-    default:
+    case 'string':
+    case 'boolean':
+    case 'null':
       return JSON.stringify(value)
   }
 }

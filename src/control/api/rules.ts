@@ -34,26 +34,32 @@ export interface RuleTest {
   readonly rates: readonly { readonly rule: string; readonly limit: string }[]
 }
 
-/** Decides about a call without making it. Throws a Fault `invalid-params` for an unknown name or bad arguments. */
+/** Decides about a call without making it. Throws a Fault `invalid-params` for a bad name or arguments. */
 export const testRules = (context: ControlApiContext, query: URLSearchParams): RuleTest => {
   const { item, list } = itemNamed(context, query.get('name') ?? '')
   const { rules } = context.router
   const asker = askerIn(context, query)
   const args = new CallArguments(objectText([['arguments', argumentsIn(query.get('args') ?? '{}')]]))
-  const about = rules?.rulesAbout(list, item) ?? []
-  const { verdict, by, counted } = decide(about, asker, args)
-  const before = (rules?.policy.rules ?? []).slice(0, by?.index)
+  const asked = { about: rules?.rulesAbout(list, item) ?? [], asker, args }
+  const { verdict, by, counted } = decide(asked.about, asker, args)
+  const before = rules?.policy.rules.slice(0, by?.index) ?? []
   return {
     version: 1,
     decision: verdict,
-    rule: by?.rule.id ?? 'default',
-    line: by === undefined ? null : (placeOf(context, by).line ?? null),
-    hidden: alwaysDenies(about, each => each.isFor(asker)) !== undefined,
-    tests: (by?.results(args) ?? []).map(({ holds = null, ...test }) => ({ ...test, holds })),
-    passed: before.map(each => ({ rule: each.rule.id, because: reasonFor(each, { about, asker, args }) })),
+    ...(by === undefined ? NO_RULE : decidedBy(context, by, args)),
+    hidden: alwaysDenies(asked.about, each => each.isFor(asker)) !== undefined,
+    passed: before.map(each => ({ rule: each.rule.id, because: reasonFor(each, asked) })),
     rates: counted.flatMap(({ rule }) => rule.rates.map(({ limit }) => ({ rule: rule.id, limit }))),
   }
 }
+
+const NO_RULE = { rule: 'default', line: null, tests: [] }
+
+const decidedBy = (context: ControlApiContext, by: CompiledRule, args: CallArguments) => ({
+  rule: by.rule.id,
+  line: placeOf(context, by).line ?? null,
+  tests: by.results(args).map(({ holds = null, ...test }) => ({ ...test, holds })),
+})
 
 interface Asked {
   readonly about: readonly CompiledRule[]
@@ -70,7 +76,7 @@ const reasonFor = (each: CompiledRule, { about, asker, args }: Asked): string =>
   return failed.map(({ pointer, test }) => `${pointer} ${test}`).join(', ')
 }
 
-/** Finds an item by its exposed name, or as `SERVER/OWN`; a tool that is not listed yet has no annotations. */
+/** Finds an item by its exposed name or as `SERVER/OWN`; an unlisted tool has no annotations. */
 const itemNamed = (context: ControlApiContext, name: string) => {
   const [server = '', own] = name.split(/\/(.*)/s)
   for (const list of LIST_NAMES)

@@ -11,11 +11,12 @@ export const lookAtCallRules = ({ loaded, entries, waiting }: ConfigFacts): read
     const [rule, more] = [ruleName(each), { subject: each.id }]
     const { people = [], scopes } = each.who
     const earlier = rules.slice(0, index).find(other => covers(other, each))
-    const isLost = each.server?.every(glob => !servers.some(matcherOf([glob]))) === true
+    const { server } = each
+    const isLost = server !== undefined && !servers.some(matcherOf(server))
     const nobody = people.find(glob => !mayMatchPerson(glob, auth))
     return [
       ...(earlier === undefined ? [] : [finding('D017.covered', { rule, earlier: ruleName(earlier) }, more)]),
-      ...(isLost ? [finding('D017.server', { rule, pattern: each.server?.join(', ') ?? '' }, more)] : []),
+      ...(isLost ? [finding('D017.server', { rule, pattern: server.join(', ') }, more)] : []),
       ...(nobody === undefined ? [] : [finding('D017.person', { rule, pattern: nobody }, more)]),
       ...(scopes !== undefined && auth === undefined ? [finding('D017.scopes', { rule }, more)] : []),
       ...(isClaimable(each, rules.slice(index + 1)) ? [finding('D017.client', { rule }, more)] : []),

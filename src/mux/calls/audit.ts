@@ -167,7 +167,7 @@ const strictly = (isAvailable: () => boolean): Interceptor => ({
 const UNAVAILABLE = 'Calls are refused because the audit log cannot be written'
 const UNAVAILABLE_DATA = { reason: 'audit-unavailable' }
 
-const isRefused = (outcome: Outcome | undefined): boolean =>
+const isRefused = (outcome: Outcome | undefined): outcome is Outcome & { readonly kind: 'fault' } =>
   outcome?.kind === 'fault' && outcome.fault.code === 'refused'
 
 /** Links the lines of a session without revealing its id. */
@@ -222,10 +222,8 @@ const endOf = (
 const decisionOf = ({ decision, asked }: CallRecord, outcome: Outcome | undefined): Facts | undefined => {
   if (decision !== undefined)
     return { decision: decision.decision, rule: decision.rule, ...(asked && approvalOf(asked)) }
-  const { code, data } = outcome?.kind === 'fault' ? outcome.fault : {}
-  return code === 'refused' && data?.['rule'] !== undefined
-    ? { decision: 'deny', rule: data['rule'] }
-    : undefined
+  const rule = isRefused(outcome) ? outcome.fault.data?.['rule'] : undefined
+  return rule === undefined ? undefined : { decision: 'deny', rule }
 }
 
 const approvalOf = ({ id, state, askedMs, decidedMs, decider, subject }: AskedApproval): Facts => ({

@@ -1,13 +1,13 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { normalUri } from '../../catalog/names/uris.js'
-import type { Owned, Owners } from '../../catalog/owners.js'
+import type { Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { EMPTY, type JsonText, memberOf, stringOf, textOf, withMember } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Call, Client, Viewer } from '../../model/links.js'
+import type { Call, Client } from '../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../model/outcome.js'
 import { askServer } from '../../peers/ask-server.js'
 import type { Connection } from '../../peers/connection.js'
@@ -81,12 +81,10 @@ interface Unanswered {
 
 export interface ResourceSubscriptionsContext {
   readonly catalog: Catalog
-  readonly owners: Owners
+  readonly owners: Pick<Owners, 'uri'>
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  /** Returns why a rule denies a subscription; undefined if none does. */
-  readonly refusalOf?: ((viewer: Viewer, owned: Owned) => Fault | undefined) | undefined
 }
 
 class Upstreams extends UriIndex<ServerSubscription> {}
@@ -147,12 +145,8 @@ export class ResourceSubscriptions {
   }: SubscriptionRequest): Promise<JoinedSubscription | undefined> {
     if (exposed.length > URI_CHARS)
       throw new Fault('invalid-params', `A URI of more than ${URI_CHARS} characters cannot be subscribed`)
-    const viewer = { client, caller: subscriber.caller }
-    const owned = await this.#context.owners.uri(viewer, exposed)
+    const { server, own } = await this.#context.owners.uri({ client, caller: subscriber.caller }, exposed)
     if (!isWanted()) return undefined
-    const refusal = this.#context.refusalOf?.(viewer, owned)
-    if (refusal !== undefined) throw refusal
-    const { server, own } = owned
     const connection = server.connectionFor(client)
     const link = await connection.open()
     if (!isWanted()) return undefined

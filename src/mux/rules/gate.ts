@@ -1,12 +1,12 @@
 import type { Item } from '../../catalog/listed.js'
 import { Interned } from '../../catalog/lists/interned.js'
 import type { HidingFilter } from '../../catalog/lists/merge.js'
-import type { Owned } from '../../catalog/owners.js'
+import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Fault } from '../../kernel/faults.js'
 import { type JsonText, textOf } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
 import type { Meter } from '../../kernel/meter.js'
-import type { Rule } from '../../kernel/rule.js'
+import type { Rule, Verdict } from '../../kernel/rule.js'
 import type { Counter } from '../../kernel/series.js'
 import type { Viewer } from '../../model/links.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
@@ -58,6 +58,9 @@ const KINDS: Readonly<Record<string, RuledItem['kind'] | undefined>> = {
   skills: 'resource',
 }
 
+/** The items of completions, by the path of their name in the params. */
+const COMPLETED: typeof KINDS = { 'ref.name': 'prompt', 'ref.uri': 'template' }
+
 const NO_ARGUMENTS = new CallArguments(undefined)
 
 /** Retries of calls that were counted when they came first. */
@@ -101,21 +104,21 @@ export class RuleGate implements CallGate, CurrentRules {
 
   decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict> {
     if (record.owner.isOurs === true) return NEXT
-    const locked = this.#hasLock ? this.#context.checkLock?.(record) : undefined
+    const locked = this.#hasLock ? (this.#context.checkLock?.(record) ?? NEXT) : NEXT
     if (locked instanceof Promise)
       return locked.then(known => (known === NEXT && !record.isOver ? this.#decide(record) : known))
-    return locked === undefined || locked === NEXT ? this.#decide(record) : locked
+    return locked === NEXT ? this.#decide(record) : locked
   }
 
   #decide(record: RoutedRecord): CallVerdict | Promise<CallVerdict> {
-    const kind = KINDS[record.method]
-    const args = new CallArguments(record.params)
-    const about = this.#rulesAbout(kind ?? (record.path[1] === 'uri' ? 'template' : 'prompt'), record.owner)
+    const { method, path, params, owner } = record
+    const kind = KINDS[method]
+    const args = new CallArguments(params)
+    const about = this.#rulesAbout(kind ?? COMPLETED[path.join('.')] ?? 'prompt', owner)
     const ruling = decide(about, record, args)
     // Only `deny` applies to completions.
     if (kind === undefined && ruling.verdict !== 'deny') return NEXT
-    const isCounted = record.decision !== undefined || COUNTED.has(record.retry?.state?.kind)
-    const charges = ruling.verdict === 'deny' || isCounted ? [] : chargesOf(ruling, record)
+    const charges = chargesOf(ruling, record)
     const taken = charges.length === 0 ? 'ok' : this.#buckets.take(charges)
     return taken instanceof Promise
       ? taken.then(known => (record.isOver ? TAKEN : this.#ruled(record, { ruling, args, taken: known })))
@@ -186,30 +189,39 @@ export class RuleGate implements CallGate, CurrentRules {
     return annotations && textOf({ annotations })
   }
 
-  #ruled(record: RoutedRecord, decided: Decided): CallVerdict | Promise<CallVerdict> {
-    const { ruling, args, taken } = decided
-    const isOver = taken !== 'ok'
-    // A tool that has changed since it was locked is asked about, even if a rule allows it.
-    const isChanged = record.owner.lock !== undefined && ruling.verdict === 'allow' && !isOver
-    const verdict = isChanged ? 'ask' : ruling.verdict
-    // Too many rates are a matter of all rules that count; the first one is named.
-    const over = taken === 'full' ? ruling.counted[0]?.rule : taken === 'ok' ? undefined : taken.over.rule
-    const rule = isOver ? over : isChanged ? LOCK_RULE : ruling.by?.rule
-    const results = isOver || isChanged || verdict === 'allow' ? [] : (ruling.by?.results(args) ?? [])
-    record.decision = {
-      decision: isOver ? 'limited' : verdict,
-      rule: rule?.id ?? DEFAULT,
-      tests: results.flatMap(({ pointer, test, holds }) => (holds === false ? [] : `${pointer} ${test}`)),
+  #ruled(record: RoutedRecord, { ruling, args, taken }: Decided): CallVerdict | Promise<CallVerdict> {
+    if (taken !== 'ok') {
+      const { over, waitMs } = taken
+      this.#note(record, { decision: 'limited', rule: over.rule.id, tests: [] })
+      const { bounds } = this.#context
+      return failed(waitMs === undefined ? overloaded(bounds, over.rule) : rateLimited(over, waitMs))
     }
-    this.#count(record.decision)
-    if (rule === undefined) return NEXT
-    if (isOver)
-      return failed(
-        taken === 'full' ? overloaded(this.#context.bounds, rule) : rateLimited(taken.over, taken.waitMs),
-      )
-    if (verdict === 'deny') return failed(denied(rule))
-    if (verdict === 'allow') return NEXT
-    return this.approvals?.ask(record, rule, record.owner.lock?.fields) ?? failed(approvalImpossible(rule))
+    const { verdict, by } = ruling
+    // A tool that has changed since it was locked is asked about, even if a rule allows it.
+    const isChanged = verdict === 'allow' && record.owner.lock !== undefined
+    const decision = isChanged ? 'ask' : verdict
+    const rule = isChanged ? LOCK_RULE : by?.rule
+    const tests = verdict === 'allow' ? [] : (by?.matched(args) ?? [])
+    this.#note(record, { decision, rule: rule?.id ?? DEFAULT, tests })
+    return rule === undefined ? NEXT : this.#apply(record, decision, rule)
+  }
+
+  #apply(record: RoutedRecord, decision: Verdict, rule: Rule): CallVerdict | Promise<CallVerdict> {
+    switch (decision) {
+      case 'allow':
+        return NEXT
+      case 'deny':
+        return failed(denied(rule))
+      case 'ask':
+        return (
+          this.approvals?.ask(record, rule, record.owner.lock?.fields) ?? failed(approvalImpossible(rule))
+        )
+    }
+  }
+
+  #note(record: RoutedRecord, decision: CallDecision): void {
+    record.decision = decision
+    this.#count(decision)
   }
 
   #count({ rule, decision }: Pick<CallDecision, 'rule' | 'decision'>): void {
@@ -234,6 +246,22 @@ const LOCK_RULE: Rule = {
   ask: { of: undefined, via: 'client', timeout: '5m', timeoutMs: 5 * 60_000, rememberMs: undefined },
 }
 
+/**
+ * Finds the owners of resources, unless a rule denies them to their subscriber: then it rejects with the
+ * refusal.
+ */
+export const subscribable = (
+  owners: Pick<Owners, 'uri'>,
+  rules: () => RuleGate | undefined,
+): Pick<Owners, 'uri'> => ({
+  async uri(viewer, exposed) {
+    const owned = await owners.uri(viewer, exposed)
+    const refusal = rules()?.refusalOf(viewer, owned)
+    if (refusal !== undefined) throw refusal
+    return owned
+  },
+})
+
 /** The result of the rules and their rates for a call. */
 interface Decided {
   readonly ruling: Ruling
@@ -245,8 +273,11 @@ interface Decided {
 const DEFAULT = 'default'
 
 /** Returns the buckets that a call is counted in. */
-const chargesOf = ({ counted }: Ruling, { caller, owner, method }: RoutedRecord): readonly Charge[] => {
-  if (counted.length === 0) return NO_CHARGES
+const chargesOf = (ruling: Ruling, record: RoutedRecord): readonly Charge[] => {
+  const { counted, verdict } = ruling
+  const { caller, owner, method, retry, decision } = record
+  const isCounted = decision !== undefined || COUNTED.has(retry?.state?.kind)
+  if (counted.length === 0 || verdict === 'deny' || isCounted) return NO_CHARGES
   const parts = { person: caller.principal, server: owner.server.name, tool: `${method} ${owner.own}` }
   return counted.flatMap(({ rule, rates }) =>
     rates.map(([key, rate]) => ({

@@ -42,7 +42,7 @@ export class CompiledRule {
   /** True if every caller matches. */
   readonly isForAll: boolean
   readonly when: readonly (readonly [Pointer, PointerTests])[]
-  /** The rates, each with the constant part of its key; it survives a reload that changes neither id nor rate. */
+  /** The rates, each with the constant part of its key, which is equal for an equal id and rate. */
   readonly rates: readonly (readonly [key: string, rate: Rate])[]
   readonly #isServer: Matcher
   readonly #isNamed: Readonly<Record<'tool' | 'prompt' | 'resource', Matcher | undefined>>
@@ -101,6 +101,12 @@ export class CompiledRule {
   matches(args: CallArguments): boolean {
     const truth = this.passes(args)
     return truth ?? this.rule.then !== 'allow'
+  }
+
+  /** Returns the tests that do not fail, such as `/amount is above 500`. */
+  matched(args: CallArguments): readonly string[] {
+    const kept = this.results(args).filter(({ holds }) => holds !== false)
+    return kept.map(({ pointer, test }) => `${pointer} ${test}`)
   }
 
   /** Returns the result of each test, with its pointer. */

@@ -36,8 +36,8 @@ export interface SharedRates {
   take(buckets: readonly BucketRate[]): Promise<readonly number[] | undefined>
 }
 
-/** The result: charged, over the rate of a bucket, or too many buckets. */
-export type RateVerdict = 'ok' | 'full' | { readonly over: Charge; readonly waitMs: number }
+/** The result: charged, or the bucket that refuses; without a wait, there are too many buckets. */
+export type RateVerdict = 'ok' | { readonly over: Charge; readonly waitMs?: number }
 
 export interface RateBucketsOptions {
   readonly clock: Clock
@@ -85,7 +85,8 @@ export class RateBuckets {
     })
     const taken = longest(charges, waits)
     if (taken !== 'ok') return taken
-    if (!this.#hasRoom(buckets, nowMs)) return 'full'
+    const [first] = charges
+    if (first !== undefined && !this.#hasRoom(buckets, nowMs)) return { over: first }
     for (const { key, intervalMs } of buckets)
       this.#fullMs.set(key, Math.max(nowMs, this.#fullMs.get(key) ?? nowMs) + intervalMs)
     return 'ok'
