@@ -5,7 +5,7 @@ import type { Fault } from '../../../src/kernel/faults.js'
 import { fetchReply, type RemoteReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
 import type { OutboundExchange, OutboundRequest, ReplyListener } from '../../../src/wire/http.js'
-import { skipWithout, until } from '../../support/processes.js'
+import { skipWithout, socketFile, until } from '../../support/processes.js'
 
 const urlOf = (server: TcpServer) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
@@ -398,4 +398,33 @@ t.test('close ends what is open, also a stream, and can be called twice', async 
   await http.close()
   await done
   await t.rejects(send(url), { name: 'Fault' })
+})
+
+t.test('all requests of a client for a socket use it, and its failures do not name its path', async t => {
+  const path = socketFile(t)
+  const dead = { http: { url: 'http://127.0.0.1:9', from: 'HTTP_PROXY' } }
+  const { send } = client(t, { socketPath: path, proxy: dead })
+  const missing = await send('http://localhost/mcp').catch((fault: unknown) => fault)
+  t.match(missing, { code: 'unavailable', message: /^cannot connect to the socket: / })
+  t.notMatch(String(missing), path)
+  const hosts: (string | undefined)[] = []
+  const server = createServer(({ headers, url }, response) => {
+    hosts.push(headers.host)
+    if (url === '/away') response.writeHead(307, { location: 'http://127.0.0.1:9/' }).end()
+    else response.end(url)
+  })
+  await new Promise<void>(resolve => server.listen(path, resolve))
+  t.teardown(() => server.closeAllConnections())
+  t.equal(await read(await send('http://localhost/a%20b?c=d')), '/a%20b?c=d')
+  t.equal((await send('http://localhost/away')).status, 307, 'it stays on the socket')
+  t.same(new Set(hosts), new Set(['localhost']))
+  await t.rejects(send('https://localhost/'), { message: /not valid/ }, 'no TLS')
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
+  const lines = createTcpServer(socket => void socket.once('data', () => socket.end('{"jsonrpc":"2.0"}\n')))
+  await new Promise<void>(resolve => lines.listen(path, resolve))
+  t.teardown(() => lines.close())
+  await t.rejects(send('http://localhost/'), {
+    message: /not HTTP: if it reads one message per line, remove "#"/,
+  })
 })
