@@ -132,7 +132,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
-  const [taskIds, sessionTasks] = [new TaskIds(options.sealer), new SessionTasks()]
+  const [taskIds, sessionTasks] = [new TaskIds(options.sealer), new SessionTasks(catalog, isAlone)]
   const questions = composeQuestions(options, { pool, catalog, calls, logLevels, callMeter, sessionTasks })
   const { states, urlElicitations, deferredRoots, serverRequests, retries } = questions
   const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })

@@ -22,7 +22,6 @@ import { compose, type Features, type RouterOptions, type RouterParts } from './
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
 import type { RuleGate } from './rules/gate.js'
-import { isAboutTask } from './tasks/session-tasks.js'
 
 export interface Load {
   readonly clients: number
@@ -353,8 +352,8 @@ export class Router implements ClientHandler, ConnectionListener {
     about: DownstreamCall | undefined,
   ): void {
     const { logLevels, subscriptions, urlElicitations, passedNotifications, sessionTasks } = this.#parts
-    if (this.#isTold(connection, method, said)) return
-    const params = said && !this.passesUnknown ? sessionTasks.withShown(connection, said) : said
+    if (sessionTasks.takes(connection, method, said)) return
+    const params = said && sessionTasks.withShown(connection, said)
     const isListened = this.passesUnknown && passedNotifications.toListener(connection, method, params, about)
     if (isListened) return
     const lists = listsChangedBy(method)
@@ -364,15 +363,6 @@ export class Router implements ClientHandler, ConnectionListener {
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
     else if (this.passesUnknown) passedNotifications.toClients(connection, method, params, about)
     else passedNotifications.drop(connection, method)
-  }
-
-  /** Returns whether a notification is about a task, and tells its session. */
-  #isTold(connection: Connection, method: string, params: JsonText | undefined): boolean {
-    // A single server and its client know the task by the same id, but not its progress token.
-    if (!isAboutTask(method) || (this.passesUnknown && method !== 'notifications/progress')) return false
-    const sees = (client: Client) => this.catalog.sees(viewerOf(client), connection.server, 'tools')
-    this.#parts.sessionTasks.notify(connection, method, params, sees)
-    return true
   }
 
   async #page(call: CallRecord, list: ListName): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { at, type JsonText, stringOf, textOf, withAt } from '../../kernel/json/text.js'
-import type { Downlink, Request, Requester } from '../../model/links.js'
+import type { Request, Requester } from '../../model/links.js'
 import { bare } from '../input-required/input-retries.js'
 import type { RoutedRecord } from './call-record.js'
 import type { InFlightCall } from './in-flight-call.js'
@@ -31,7 +31,7 @@ export const requestFor = ({ record, link }: InFlightCall, context: RequestConte
     params: renamed(record, isPushed),
     isBare: named !== undefined && isPassed !== true,
     wantsProgress,
-    followsTasks: mayBecomeTask(record, link, followsTasks),
+    followsTasks: record.isAboutTask || (method === 'tools/call' && link.mayReturnTasks && !followsTasks),
     taskTtlMs: link.facts.capabilities.tasks
       ? taskTtlMs(record, isPushed && isPassed !== true, context)
       : undefined,
@@ -71,10 +71,6 @@ export const requesterOf = (
       : owner.server.shares.capabilitiesFor(client),
   logLevel: logLevel ?? logLevels.wantedBy(client),
 })
-
-/** Returns whether a task may replace the result: one that the proxy drives, or the state of a known one. */
-const mayBecomeTask = ({ method, isAboutTask }: RoutedRecord, link: Downlink, isPassed: boolean): boolean =>
-  isAboutTask || (method === 'tools/call' && link.mayReturnTasks && !isPassed)
 
 /** Returns the `ttl` for a tool that can be called only as a task (2025-11-25, basic/utilities/tasks). */
 const taskTtlMs = (

@@ -1,5 +1,6 @@
+import type { Catalog } from '../../catalog/catalog.js'
 import { type JsonText, textMember, textOf, withMember } from '../../kernel/json/text.js'
-import type { Client } from '../../model/links.js'
+import { type Client, viewerOf } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import { mayHaveRelated, relatedTask, type TaskNames, withRelated } from './task-state.js'
 
@@ -21,7 +22,7 @@ const NAMED_IN = { [STATUS]: 'taskId', 'notifications/progress': 'progressToken'
 /** The notifications about tasks that belong to no request. */
 type TaskNotification = keyof typeof NAMED_IN
 
-export const isAboutTask = (method: string): method is TaskNotification => Object.hasOwn(NAMED_IN, method)
+const isAboutTask = (method: string): method is TaskNotification => Object.hasOwn(NAMED_IN, method)
 
 const ENDED: ReadonlySet<string | undefined> = new Set(['completed', 'failed', 'cancelled'])
 
@@ -31,6 +32,14 @@ const ENDED: ReadonlySet<string | undefined> = new Set(['completed', 'failed', '
  */
 export class SessionTasks {
   readonly #byConnection = new Map<Connection, Map<string, SessionTask>>()
+  readonly #catalog: Pick<Catalog, 'sees'>
+  readonly #isAlone: boolean
+
+  /** `isAlone` if the only server is served unchanged, with its own ids of tasks. */
+  constructor(catalog: Pick<Catalog, 'sees'>, isAlone: boolean) {
+    this.#catalog = catalog
+    this.#isAlone = isAlone
+  }
 
   /** The number of remembered tasks. */
   get size(): number {
@@ -68,28 +77,27 @@ export class SessionTasks {
   }
 
   /**
-   * Passes a notification about a task to its session, under the names that the session knows. `sees` tells
-   * whether that may still see the server.
+   * Returns whether a notification is about a task. Passes it to the session of the task, under the names that
+   * the session knows.
    */
-  notify(
-    connection: Connection,
-    method: TaskNotification,
-    params: JsonText | undefined,
-    sees: (client: Client) => boolean,
-  ): void {
+  takes(connection: Connection, method: string, params: JsonText | undefined): boolean {
+    if (!isAboutTask(method)) return false
+    // A single server and its client know the task by the same id, but not its progress token.
+    if (this.#isAlone) return method !== STATUS
     const own = params && (method === STATUS ? textMember(params, 'taskId') : relatedTask(params))
     const task = this.find(connection, own)
-    if (task === undefined || params === undefined) return
+    if (task === undefined || params === undefined) return true
     if (method === STATUS && ENDED.has(textMember(params, 'status'))) this.over(connection, task.own)
     const { client, shown, progressToken } = task
     const name = method === STATUS ? textOf(shown) : progressToken
-    if (name !== undefined && sees(client))
+    if (name !== undefined && this.#catalog.sees(viewerOf(client), connection.server, 'tools'))
       client.notify(method, withMember(withRelated(params, task), NAMED_IN[method], name))
+    return true
   }
 
   /** Returns a message of a server with its task under the client's id, or without an unknown task. */
   withShown(connection: Connection, message: JsonText): JsonText {
-    const own = mayHaveRelated(message) ? relatedTask(message) : undefined
+    const own = !this.#isAlone && mayHaveRelated(message) ? relatedTask(message) : undefined
     return own === undefined ? message : withRelated(message, this.find(connection, own))
   }
 }

@@ -152,17 +152,23 @@ export class ModernDownlink implements Downlink, ConversationListener {
       this.#cancelled(params)
       return
     }
-    const { listener, log, isAlone } = this.#options
     const call = about instanceof ModernOutboundCall ? about : undefined
-    if (REQUEST_NOTIFICATIONS.has(method)) {
-      listener.notified(method, params, call)
-      return
-    }
-    const named = call ?? this.#named(params)
-    if (LISTEN_NOTIFICATIONS.has(method) && named?.notified(method, params) === true) return
+    if (REQUEST_NOTIFICATIONS.has(method)) this.#options.listener.notified(method, params, call)
+    else this.#notifiedOf(method, params, about, call ?? this.#named(params))
+  }
+
+  /** Passes a notification to a listening request, or to a client that alone understands it. */
+  #notifiedOf(
+    method: string,
+    params: JsonText | undefined,
+    about: CallSink | undefined,
+    call: ModernOutboundCall | undefined,
+  ): void {
+    const { listener, log, isAlone } = this.#options
+    if (LISTEN_NOTIFICATIONS.has(method) && call?.notified(method, params) === true) return
     // On a pipe it may be about a call that it does not name.
-    const mayPass = named !== undefined || (about === undefined && !OUTSIDE_OF_CALLS.has(method))
-    if (isAlone === true && mayPass) listener.notified(method, params, named)
+    const mayPass = call !== undefined || (about === undefined && !OUTSIDE_OF_CALLS.has(method))
+    if (isAlone === true && mayPass) listener.notified(method, params, call)
     else log.debug({ method }, 'ignoring a notification that belongs to no open stream')
   }
 
