@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
@@ -144,6 +145,88 @@ const listening = (proxy: ReturnType<typeof startProxy>): Promise<{ url: string 
   addresses.set(proxy, known)
   return known
 }
+
+t.test('replicas with the same keys know each other’s tasks, also those under an old key', async t => {
+  const servers = { a: await startRemote(t, 'modern') }
+  const [old, recent] = [1, 2].map(fill => Buffer.alloc(32, fill).toString('base64'))
+  const replica = (...keys: readonly (string | undefined)[]) =>
+    startProxy(t, servers, { more: { requestState: { keys } } }).listen({ port: 0 })
+  const [one, other, stranger] = await Promise.all([replica(old), replica(recent, old), replica(recent)])
+  const taskId = await create(await connect(t, one.url, 'modern'), 'a__big')
+  t.match((await (await connect(t, other.url, 'modern')).send('tasks/get', { taskId })).result, {
+    taskId,
+    status: 'working',
+  })
+  t.match((await (await connect(t, stranger.url, 'modern')).send('tasks/get', { taskId })).error, NOT_FOUND)
+})
+
+t.test('a view without the server of a task does not know the task', async t => {
+  const servers = { a: tasked('modern'), b: tasked('modern') }
+  const proxy = startProxy(t, servers, { more: { views: { small: { servers: ['a'] } } } })
+  const { url } = await proxy.listen({ port: 0 })
+  const whole = await connect(t, url, 'modern')
+  const ids = [await create(whole, 'a__big'), await create(whole, 'b__big')] as const
+  const small = await connect(t, `${url}/small`, 'modern')
+  t.match((await small.send('tasks/get', { taskId: ids[0] })).result, { taskId: ids[0] })
+  t.match((await small.send('tasks/get', { taskId: ids[1] })).error, NOT_FOUND)
+  const single = await connect(t, url.replace('/mcp', '/servers/b/mcp'), 'modern')
+  t.match((await single.send('tasks/get', { taskId: ids[1] })).result, { taskId: ids[1] })
+})
+
+for (const sharing of ['principal', 'session', 'all'] as const)
+  t.test(`news of a task reach the session that created it, and no other (${sharing})`, async t => {
+    const proxy = startProxy(t, { a: tasked('legacy', { sharing }) })
+    const { url } = await proxy.listen({ port: 0 })
+    const [peer, other] = [await connect(t, url, 'legacy'), await connect(t, url, 'legacy')]
+    await Promise.all([peer.raw.listen(), other.raw.listen()])
+    await other.call('a__plain')
+    const taskId = await create(peer, 'a__big')
+    const question = { message: 'm', requestedSchema: { type: 'object', properties: {} } }
+    const questions: Loose[] = []
+    peer.raw.onAsk = (method, params) => {
+      questions.push({ method, params })
+      return { action: 'accept', content: {}, _meta: params._meta }
+    }
+    await finish(peer, 'a', 't1', { status: 'input_required', ...(sharing !== 'all' && { ask: question }) })
+    const { message } = await peer.raw.ambientIs(one => one.message.method === 'notifications/tasks/status')
+    t.match(message.params, { taskId, status: 'input_required' })
+    t.same(other.raw.ambient, [])
+    // Nobody may be asked where all share one connection.
+    if (sharing === 'all') return
+    while ((await peer.send('tasks/get', { taskId })).result.answer === undefined) await setImmediate()
+    t.match(questions, [{ method: 'elicitation/create', params: { _meta: { [RELATED]: { taskId } } } }])
+    const { answer } = (await peer.send('tasks/get', { taskId })).result
+    t.match(answer, { action: 'accept', _meta: { [RELATED]: { taskId: 't1' } } })
+  })
+
+for (const [server, client, follows] of [
+  ['legacy', 'legacy', true],
+  ['legacy', 'modern', false],
+  ['modern', 'legacy', false],
+  ['modern', 'modern', true],
+] as const)
+  t.test(`a ${client} client and a ${server} server: tasks are ${follows ? 'passed' : 'polled'}`, async t => {
+    const proxy = startProxy(t, { a: tasked(server, { sharing: 'all' }) })
+    const { url } = await proxy.listen({ port: 0 })
+    const [peer, helper] = [await connect(t, url, client), await connect(t, url, server)]
+    const { result: tools } = await peer.send('tools/list')
+    const supports = tools.tools.flatMap(({ execution }: Loose) => execution?.taskSupport ?? [])
+    t.same(supports, follows && client === 'legacy' ? ['optional', 'required', 'forbidden'] : [])
+    let isOver = false
+    const call = peer.call('a__must', REQUESTED).finally(() => {
+      isOver = true
+    })
+    const isFinished = async () => {
+      const { result } = await helper.call('a__seen')
+      return isOver || /"name":"must"/.test(result.content[0].text)
+    }
+    while (!(await isFinished())) await setImmediate()
+    await finish(helper, 'a', 't1', { status: 'completed', result: DONE })
+    const { result } = await call
+    if (follows) t.match(result.task?.taskId ?? result.taskId, /^t1\./)
+    else t.match(result, { content: [{ uri: 'a+file:///r' }] })
+    t.equal(result.resultType, client === 'legacy' ? undefined : follows ? 'task' : 'complete')
+  })
 
 t.test('a request of 2026-07-28 that does not declare tasks gets results only', async t => {
   const proxy = startProxy(t, { a: tasked('modern') })

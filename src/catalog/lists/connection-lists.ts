@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
-import { announcesTasks } from '../../model/peer.js'
+import { announcesTasks, hasSessions, type ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
@@ -263,7 +263,7 @@ export class ConnectionLists {
       const found = offers(link.facts, list)
         ? await readList(connection.meter.traces?.over(link) ?? link, list, limit, bounds)
         : EMPTY
-      const isAsSaid = list !== 'tools' || announcesTasks(link.facts)
+      const isAsSaid = list !== 'tools' || mayRunAsTasks(link.facts)
       this.#wasRead(state, isAsSaid ? found : withoutTaskSupport(found))
     } catch (thrown) {
       state.isDue = true
@@ -348,6 +348,9 @@ export class ConnectionLists {
     throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different lists`)
   }
 }
+
+/** Returns whether tools of a server may say that they run as tasks: 2026-07-28 has no such member. */
+const mayRunAsTasks = (facts: ServerFacts): boolean => hasSessions(facts) && announcesTasks(facts)
 
 /** Returns whether other clients have calls in flight on a shared connection. */
 const hasOthersCalls = ({ inFlight, link, onlyClient, clients }: Connection): boolean =>
