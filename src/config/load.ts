@@ -5,17 +5,10 @@ import type { ProblemText } from './file/problem.js'
 import { parseConfig } from './parse.js'
 import type { Environment, Loaded } from './types.js'
 
-/**
- * Reads and resolves a configuration file; a file that cannot be read is a problem like any other. See
- * `parseConfig` for `more`.
- */
-export async function loadConfig(
-  file: string,
-  env: Environment,
-  more?: { readonly ignoresLockFile: boolean },
-): Promise<Loaded> {
+/** Reads and resolves a configuration file; a file that cannot be read is a problem like any other. */
+export async function loadConfig(file: string, env: Environment, parse = parseConfig): Promise<Loaded> {
   const read = await readConfigText(file)
-  return 'text' in read ? parseConfig(read.text, file, env, undefined, more) : read.unusable
+  return 'text' in read ? parse(read.text, file, env) : read.unusable
 }
 
 export type ConfigText =

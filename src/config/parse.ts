@@ -29,19 +29,30 @@ import type {
 
 /**
  * Resolves the text of a configuration file. Never throws: an invalid server is left out, an invalid setting
- * falls back to its default, and both are reported in `problems`. An error in `auth`, `cluster`, `rules` or `lock`
- * makes the file unusable, because it could grant access or separate a replica from its cluster.
+ * falls back to its default, and both are reported in `problems`. An error in `auth`, `cluster`, `rules` or
+ * `lock` makes the file unusable, because it could grant access or separate a replica from its cluster.
  *
  * Variables come from `env`, then `envFile`, then `later`, in order. With `later`, values may still come, so
- * a server that lacks some is waiting instead of invalid. `more.ignoresLockFile` reads no lock file.
+ * a server that lacks some is waiting instead of invalid.
  */
-export function parseConfig(
+export const parseConfig = (
   text: string,
   file: string,
   env: Environment,
   later?: readonly VariableSource[],
-  more: Pick<ReadContext, 'ignoresLockFile'> = {},
-): Loaded {
+): Loaded => parse(text, file, { env, later, ignoresLockFile: false })
+
+/** Resolves a configuration file without its lock file, which may be missing. */
+export const parseWithoutLock = (text: string, file: string, env: Environment): Loaded =>
+  parse(text, file, { env, later: undefined, ignoresLockFile: true })
+
+interface Sources {
+  readonly env: Environment
+  readonly later: readonly VariableSource[] | undefined
+  readonly ignoresLockFile: boolean
+}
+
+const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sources): Loaded => {
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text
   const report = createReport(file, createLocator(body))
   const root = readTree(body, report)
@@ -61,19 +72,16 @@ export function parseConfig(
   if (contents === undefined) return { config: undefined, problems: report.problems, disabled: [] }
   const fromFile = { from: 'envFile', values: readEnvFile(contents.settings.get('envFile'), outer) }
   const sources = [own, fromFile, ...(later ?? [])]
-  const context: ReadContext = { ...outer, ...more, env: merged(sources) }
+  const context: ReadContext = { ...outer, ignoresLockFile, env: merged(sources) }
   const { timeouts, ...settings } = readSettings(contents.settings, context)
   const { disabled, ...servers } = readServers(
     contents,
     { ...context, timeouts, proxy: settings.proxy },
     later !== undefined,
   )
-  const access = readAuth(contents.settings, context)
-  const cluster = readCluster(contents.settings, context)
-  const rules = readRules(contents.settings, context)
-  const lock = readLock(contents.settings, context)
-  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
-    return { config: undefined, problems: report.problems, disabled }
+  const guards = readGuards(contents.settings, context)
+  if (guards === 'invalid') return { config: undefined, problems: report.problems, disabled }
+  const { access, cluster, rules, lock } = guards
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
@@ -91,6 +99,17 @@ export function parseConfig(
   }
   READ_FILES.set(loaded, [...outer.files])
   return loaded
+}
+
+/** Reads the settings whose errors make the file unusable. */
+const readGuards = (settings: Contents['settings'], context: ReadContext) => {
+  const access = readAuth(settings, context)
+  const cluster = readCluster(settings, context)
+  const rules = readRules(settings, context)
+  const lock = readLock(settings, context)
+  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
+    return 'invalid'
+  return { access, cluster, rules, lock }
 }
 
 /** Adds `listen.path` to a `publicUrl` without a path. */

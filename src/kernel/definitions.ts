@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { escapeForeign } from './hidden-text.js'
 import { type JsonText, kindOf, textOf } from './json/text.js'
 import {
@@ -47,7 +46,7 @@ const isShownMeta = (key: string): boolean =>
   key === 'ui' || key.startsWith('ui/') || key.startsWith('openai/')
 
 /** Returns the definition in an item: the item without the members of `_meta` that clients do not show. */
-export const definitionOf = (item: JsonText): JsonTree =>
+const definitionOf = (item: JsonText): JsonTree =>
   objectTree(
     treeMembers(treeOf(item)).flatMap(([key, value]) => {
       if (key !== '_meta') return [[key, value] as const]
@@ -55,10 +54,6 @@ export const definitionOf = (item: JsonText): JsonTree =>
       return shown.length === 0 ? [] : [[key, { members: shown }] as const]
     }),
   )
-
-/** Returns the digest of a definition, equal for definitions that mean the same. */
-export const definitionDigest = (list: LockedList, item: JsonText): string =>
-  hash('sha256', treeText(withHints(list, definitionOf(item))), 'base64url')
 
 /** Adds the defaults of annotations. A tool that only reads destroys nothing, unless it says so. */
 const withHints = (list: LockedList, definition: JsonTree): JsonTree => {

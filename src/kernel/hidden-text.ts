@@ -1,5 +1,5 @@
-// Characters without a visible form, and unassigned ones: general categories Cc, Cf, Co, Cn, Cs, Zl and Zp, every
-// space except U+0020, and `Default_Ignorable_Code_Point`.
+// Characters without a visible form, and unassigned ones: general categories Cc, Cf, Co, Cn, Cs, Zl and Zp,
+// every space except U+0020, and `Default_Ignorable_Code_Point`.
 const HIDDEN =
   '[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cn}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]|(?! )\\p{Zs}'
 
@@ -12,7 +12,9 @@ const escaped = (sign: string): string =>
     (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
-/** Writes hidden characters except line feeds as `\uXXXX`, so that a JSON text shows them and keeps its meaning. */
+/**
+ * Writes hidden characters except line feeds as `\uXXXX`, so that a JSON text shows them and keeps its meaning.
+ */
 export const showHidden = (text: string): string =>
   text.replace(ALL, sign => (sign === '\n' ? sign : escaped(sign)))
 

@@ -13,7 +13,7 @@ export interface LockedServer extends Readonly<Record<LockedList, LockedItems>> 
 }
 
 /** The variants of each item, by its own name or URI template; an item may equal any of them. */
-export type LockedItems = ReadonlyMap<string, readonly JsonTree[]>
+type LockedItems = ReadonlyMap<string, readonly JsonTree[]>
 
 export type LockedServers = ReadonlyMap<string, LockedServer>
 

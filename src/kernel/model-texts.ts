@@ -6,7 +6,7 @@ export interface ModelText {
   /** The server's own name of the tool, prompt or template; empty for instructions. */
   readonly item: string
   readonly kind: 'tool' | 'prompt' | 'template' | 'instructions'
-  /** The member, such as `description`, or its place in a schema, such as `inputSchema/properties/a/title`. */
+  /** The member, such as `description`, or its place, such as `inputSchema/properties/a/title`. */
   readonly member: string
   readonly text: string
 }

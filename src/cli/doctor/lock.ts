@@ -1,5 +1,5 @@
 import type { LockedServer } from '../../kernel/lock-file.js'
-import { configFile, loadFile } from '../shared/configuration.js'
+import { configFile } from '../shared/configuration.js'
 import { print, printToStderr } from '../shared/output/output.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption, textsOption } from '../shared/verb.js'
 import { type LockTarget, lockTarget, printDifferences, readSent } from './locked.js'
@@ -59,8 +59,12 @@ const INSTRUCTIONS = 'instructions'
 const usableTarget = async (
   file: string,
 ): Promise<LockTarget & { readonly disabled: ReadonlySet<string> }> => {
-  const { formatProblem } = await import('../../config/file/problem.js')
-  const { config, problems, disabled } = await loadFile(file, undefined, { ignoresLockFile: true })
+  const [{ formatProblem }, { loadConfig }, { parseWithoutLock }] = await Promise.all([
+    import('../../config/file/problem.js'),
+    import('../../config/load.js'),
+    import('../../config/parse.js'),
+  ])
+  const { config, problems, disabled } = await loadConfig(file, process.env, parseWithoutLock)
   for (const problem of problems) printToStderr(formatProblem(problem))
   // The file would lack a server that is left out because of an error.
   if (config === undefined || disabled.some(({ why }) => why === 'invalid'))
@@ -72,8 +76,8 @@ const usableTarget = async (
 }
 
 /**
- * Returns the servers to lock, each with its accepted items; without items, all of the server is locked. Undefined
- * without options.
+ * Returns the servers to lock, each with its accepted items; without items, all of the server is locked.
+ * Undefined without options.
  */
 const partsOf = (
   { servers }: LockTarget,
@@ -100,7 +104,9 @@ const notLocked = (what: string): CliError =>
     fix: 'check the names in "mcpServers" and "lock.servers"; write items as SERVER/NAME',
   })
 
-/** Returns the content of the lock file; empty without one. Throws a CliError if its other parts would be lost. */
+/**
+ * Returns the content of the lock file; empty without one. Throws a CliError if its other parts would be lost.
+ */
 const lockedBefore = async (
   { lock: { file } }: LockTarget,
   isPartial: boolean,

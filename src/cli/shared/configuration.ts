@@ -23,17 +23,10 @@ export const configFile = (flag: string | undefined): string => {
 
 const named = (path: string | undefined): string | undefined => (path === '' ? undefined : path)
 
-/**
- * Reads a configuration with its problems. `environment` defaults to the variables of this process. See
- * `parseConfig` for `more`.
- */
-export const loadFile = async (
-  file: string,
-  environment?: ProxyEnvironment,
-  more?: { readonly ignoresLockFile: boolean },
-): Promise<Loaded> => {
+/** Reads a configuration with its problems. `environment` defaults to the variables of this process. */
+export const loadFile = async (file: string, environment?: ProxyEnvironment): Promise<Loaded> => {
   const { loadConfig, readConfigText } = await import('../../config/load.js')
-  if (environment === undefined) return await loadConfig(file, process.env, more)
+  if (environment === undefined) return await loadConfig(file, process.env)
   const { parseConfig } = await import('../../config/parse.js')
   const read = await readConfigText(file)
   if ('unusable' in read) return read.unusable

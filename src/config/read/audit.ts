@@ -14,20 +14,19 @@ export const readAudit = (
   { audit, auditArguments }: SettingsValues,
   context: ReadContext,
 ): AuditConfig | undefined => {
-  if (item === undefined) return undefined
-  const isShort = item.node.type === 'string'
-  if (!isShort && audit === undefined) return undefined
+  const isShort = item?.node.type === 'string'
+  if (item === undefined || (!isShort && audit === undefined)) return undefined
   const { errors } = context.report
-  const found = members(item)
-  const to = readDestination(isShort ? item : found.get('to'), context)
-  const otlp = readOtlp(found.get('otlp'), audit?.otlp, context)
-  if (context.report.errors > errors || (to === undefined && otlp === undefined)) return undefined
-  const withArguments = audit?.arguments ?? auditArguments ?? false
-  return { to, withArguments, ...(audit?.strict === true && { isStrict: true }), ...(otlp && { otlp }) }
+  const { to: place, otlp: collector } = Object.fromEntries(members(item))
+  const to = readDestination(isShort ? item : place, context)
+  const otlp = readOtlp(collector, audit?.otlp, context)
+  if (context.report.errors > errors || (to ?? otlp) === undefined) return undefined
+  const { arguments: withArguments = auditArguments ?? false, strict: isStrict = false } = audit ?? {}
+  return { to, withArguments, ...(isStrict && { isStrict }), ...(otlp && { otlp }) }
 }
 
 const readDestination = (item: TreeItem | undefined, context: ReadContext): AuditConfig['to'] => {
-  const written = item?.node.value
+  const written: unknown = item?.node.value
   if (item === undefined || written === 'off') return undefined
   if (written === 'stderr') return written
   if (written === '')

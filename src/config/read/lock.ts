@@ -10,8 +10,8 @@ import { type ReadContext, reportMisfits } from './entry.js'
 import { expandedPath } from './variables.js'
 
 /**
- * Reads `lock` and the file that it names. Any error, also an unknown key, makes all of it invalid, because items
- * that differ could be served.
+ * Reads `lock` and the file that it names. Any error, also an unknown key, makes all of it invalid, because
+ * items that differ could be served.
  */
 export const readLock = (
   items: ReadonlyMap<string, TreeItem>,

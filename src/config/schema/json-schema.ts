@@ -27,21 +27,18 @@ export const createCheckedSchemas = () => {
     annotatedSchema(),
   )
   const server = part(mcpServers?.additionalProperties)
-  // Only the long forms of "listen", "audit", "metrics", "tracing" and "lock": a union could not tell which
-  // member does not fit.
   const settings: JsonSchema = {
     type: 'object',
     properties: {
       ...beside,
-      listen: part(beside['listen']?.anyOf?.[0]),
-      audit: part(beside['audit']?.anyOf?.[0]),
-      metrics: part(beside['metrics']?.anyOf?.[0]),
-      tracing: part(beside['tracing']?.anyOf?.[0]),
-      lock: part(beside['lock']?.anyOf?.[0]),
+      ...Object.fromEntries(LONG_FORMS.map(key => [key, part(beside[key]?.anyOf?.[0])])),
     },
   }
   return { server, settings, auth: part(auth), cluster: part(cluster) }
 }
+
+/** Settings of which only the long form is checked: a union could not tell which member does not fit. */
+const LONG_FORMS = ['listen', 'audit', 'metrics', 'tracing', 'lock']
 
 /** The keys that each object of a file may have. */
 export const createKeys = () => {

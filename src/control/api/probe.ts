@@ -45,7 +45,6 @@ export const probeServed = async (
   const last = await settled(context, name, timeoutMs)
   const spentMs = context.clock.nowMs() - startedMs
   const summary = context.router.catalog.summary(server, [...server.connections])
-  const sent = sentDefinitions(context.router.catalog, name, LOCAL.principal)
   const raw = (list: ListName): readonly JsonText[] => summary.listed(list)?.raw ?? []
   return {
     server: name,
@@ -55,7 +54,17 @@ export const probeServed = async (
     ...(last?.state === 'ready' ? examined(server, { context, config, raw }) : NOTHING),
     noise: noiseOf(context, name),
     instructionBytes: Buffer.byteLength(summary.facts?.instructions ?? ''),
-    differences: context.router.catalog.viewOf(server.options).exposure.lock?.differences,
+    ...lockedPart(server, context),
+  }
+}
+
+const lockedPart = (
+  { name, options }: Server,
+  { router: { catalog } }: ControlApiContext,
+): Pick<ServerProbe, 'differences' | 'texts'> => {
+  const sent = sentDefinitions(catalog, name, LOCAL.principal)
+  return {
+    differences: catalog.viewOf(options).exposure.lock?.differences,
     texts: probedTexts(sent === undefined || 'missing' in sent ? undefined : sent),
   }
 }

@@ -185,10 +185,7 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
       causes: gone,
     }
   }
-  const reach = reachOf(context, name, list)
-  const locked = lockCauses(item)
-  const state = [...locked.causes, ...reach.causes]
-  const answered = reach.answered && !locked.isHidden
+  const { answered, locked, state } = lockedReachOf(context, item)
   const about = serverVerdict(context, view.server, list)
   // Clients can also read a listed resource by the server's own URI.
   const byList: readonly Reason[] =
@@ -199,19 +196,21 @@ const explainItem = (context: ControlApiContext, query: string, item: Found): Wh
   const rules = rulesAbout(context, item)
   const causes = [...rules.causes, ...byList, ...changesOf(context, item, query), ...found, ...state]
   if (rules.isDenied) return { ...base, about, verdict: 'denied', answered: false, causes }
-  const verdict = (answered ? [...byList, ...locked.causes] : state)[0]?.verdict ?? 'shown'
+  const verdict = (answered ? [...byList, ...locked] : state)[0]?.verdict ?? 'shown'
   return { ...base, about, verdict, answered, causes }
 }
 
-/** Returns the difference of an item from the lock file, and whether that hides the item. */
-const lockCauses = ({ view, list, own, raw }: Found) => {
+/** Returns whether calls of an item are answered, its differences from the lock file, and all reasons. */
+const lockedReachOf = (context: ControlApiContext, { view, list, own, raw }: Found) => {
   const server = view.server.name
+  const reach = reachOf(context, server, list)
   const { states: [state] = [], differences = [] } = view.exposure.lock?.read(list, [raw]) ?? {}
-  const causes = differences.map(({ change, fields }) => {
+  const locked = differences.map(({ change, fields }) => {
     const facts = { item: `${server}/${own}`, fields: fields.join(', ') }
     return reason(cause(change === 'added' ? 'changed-since-lock.new' : 'changed-since-lock', facts, server))
   })
-  return { causes, isHidden: state?.isHidden === true }
+  const answered = reach.answered && state?.isHidden !== true
+  return { answered, locked, state: [...locked, ...reach.causes] }
 }
 
 /** Lists the clients that find tools by search only. */

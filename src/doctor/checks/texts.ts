@@ -37,7 +37,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 
 const plain = (text: string): string => Array.from(text, sign => LETTERS.get(sign) ?? sign).join('')
 
-/** Returns the forms of a name by which names look alike. Folding the case of an I hides that it looks like an l. */
+/** Returns the forms of a name by which names look alike: folded, an I no longer looks like an l. */
 const formsOf = (name: string): readonly string[] => {
   const normal = name.normalize('NFKC')
   return [plain(normal.toLowerCase()), plain(plain(normal).toLowerCase())]

@@ -16,7 +16,10 @@ export const treeOf = (text: JsonText): JsonTree => {
       return objectTree([...membersOf(text)].map(({ key, value }) => [key, treeOf(value)]))
     case 'array':
       return { elements: [...elementsOf(text)].map(treeOf) }
-    default:
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
       return canonicalJson(text)
   }
 }

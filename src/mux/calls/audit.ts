@@ -113,7 +113,7 @@ export class Audit implements ClientObserver {
     const name = askedName(call)
     const now = this.#options.now().getTime()
     const time = new Date(now - (this.#options.clock.nowMs() - call.beganMs))
-    const facts = {
+    const facts: Facts = {
       ...whoIs(call.client),
       ...introduced(call.client),
       call: call.number,
@@ -124,15 +124,15 @@ export class Audit implements ClientObserver {
       ...this.#wayOf(call.caller),
       ...endOf(outcome, 'cancelled'),
       ...decisionOf(call, outcome),
-      errorId: outcome?.kind === 'fault' ? outcome.errorId : undefined,
+      ...faultOf(outcome),
       trace_id: call.trace?.sampledId,
       ...this.#since(call.beganMs),
       bytesIn: call.params?.length ?? 0,
       bytesOut: outcome === undefined ? 0 : bytesOf(outcome),
     }
-    const entry = {
+    const entry: AuditEntry = {
       ...{ about: 'call', time, facts, isKept: isRefused(outcome), isFault: outcome?.kind === 'fault' },
-      spanId: facts.trace_id === undefined ? undefined : call.trace?.origin.context.spanId,
+      spanId: call.trace?.sampledId && call.trace.origin.context.spanId,
     }
     const line = lineText(entry)
     const args = this.#options.withArguments && call.params && memberOf(call.params, 'arguments')
@@ -209,14 +209,16 @@ const endOf = (
       return { outcome: 'task' }
     case 'error':
       return { outcome: 'error', code: errorCode(outcome.error) }
-    case 'fault': {
-      const { code, data } = outcome.fault
-      return code === 'refused'
-        ? { outcome: String(data?.['reason']) }
-        : { outcome: code, code: RPC_CODES[code] }
-    }
+    case 'fault':
+      return endOfFault(outcome.fault)
   }
 }
+
+const endOfFault = ({ code, data }: Fault): ReturnType<typeof endOf> =>
+  code === 'refused' ? { outcome: String(data?.['reason']) } : { outcome: code, code: RPC_CODES[code] }
+
+const faultOf = (outcome: Outcome | undefined): Facts =>
+  outcome?.kind === 'fault' ? { errorId: outcome.errorId } : {}
 
 /** Returns the decision of the rules; a refused subscription has its rule in the refusal. */
 const decisionOf = ({ decision, asked }: CallRecord, outcome: Outcome | undefined): Facts | undefined => {

@@ -271,7 +271,7 @@ const append = async (
   }
 }
 
-/** Reads the last line of a file. Undefined without one, or if it cannot be read or exceeds every audit line. */
+/** Reads the last line of a file. Undefined without one, or if it cannot be read or is too long. */
 const lastLineOf = (file: string): { readonly last: Buffer | undefined; readonly isTorn: boolean } => {
   let fd: number | undefined
   try {

@@ -120,17 +120,21 @@ class Verifier {
   }
 
   #link(line: Place, link: Link, hash: string): void {
-    const { chain, n, after, isStart } = link
-    if (isStart && typeof after === 'string') {
-      this.#torn.delete(after)
-      if (!this.#recent.has(after)) this.#break(line, 'the line before it was edited or removed')
-    }
+    const { chain, n, isStart } = link
+    if (isStart) this.#follow(line, link.after)
     const known = this.#chains.get(chain)
     const what = known === undefined ? this.#misfitOfFirst(line, link) : misfitOf(known, link)
     if (isStart && n === 0) this.#hasStart = true
     if (what !== undefined) this.#break(what === EDITED ? (known?.last ?? line) : line, what)
     if (known !== undefined && n <= known.to) return
     this.#chains.set(chain, { chain, from: known?.from ?? n, to: n, head: hash, last: line })
+  }
+
+  /** Checks the line that a chain names when it begins or continues in a file. */
+  #follow(line: Place, after: unknown): void {
+    if (typeof after !== 'string') return
+    this.#torn.delete(after)
+    if (!this.#recent.has(after)) this.#break(line, 'the line before it was edited or removed')
   }
 
   /** Only a file that begins within a chain has a chain without its first line. */

@@ -1,7 +1,7 @@
 import type { Attributes, LogRecord, Resource, Span, SpanLink } from './span.js'
 
-// Encodes `ExportTraceServiceRequest` and `ExportLogsServiceRequest` (opentelemetry-proto 1.x) as JSON and protobuf, as Node's official
-// exporter does. That includes the counts of dropped data, which are always 0.
+// Encodes `ExportTraceServiceRequest` and `ExportLogsServiceRequest` (opentelemetry-proto 1.x) as JSON and
+// protobuf, as Node's official exporter does. That includes the counts of dropped data, which are always 0.
 
 /** Flag bits of spans and links above the W3C bits. */
 const HAS_IS_REMOTE = 0x100
