@@ -10,8 +10,9 @@ done
 # A terminal sends these to the proxy itself.
 if [ -t 0 ]; then trap : INT QUIT; fi
 
-# The shell would connect a background process to /dev/null.
-"$@" <&0 &
+# The shell connects a background process to /dev/null, so keep the input under another number.
+exec 3<&0
+"$@" <&3 3<&- &
 child=$!
 # A signal interrupts `wait`.
 while

@@ -17,7 +17,9 @@ mkdir -p "$dir" && dir=$(cd "$dir" && pwd -P)
 log=$dir/log
 : >"$log"
 began=$(date +%s)
-pod() { podman --root "$dir/storage" --runroot "$dir/run" --cgroup-manager cgroupfs "$@"; }
+# crun does not run where systemd does not manage the control groups.
+runtime=$(command -v runc || command -v crun) || skip 'neither runc nor crun is installed'
+pod() { podman --root "$dir/storage" --runroot "$dir/run" --runtime "$runtime" --cgroup-manager cgroupfs "$@"; }
 failed=0
 check() { # title, command …
   local title=$1 why
@@ -30,34 +32,39 @@ check() { # title, command …
 
 # ── the base image ──
 
+node_image=localhost/node:$(node --version)
+
 base() {
   local root=$dir/debian
+  if pod image exists "$node_image"; then return; fi
   if [ ! -e "$root/etc/debian_version" ]; then
     debootstrap --variant=minbase "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root.new"
     rm -rf "$root.new/var/cache/apt/archives/"*.deb
     mv "$root.new" "$root"
   fi
-  # Node of this machine, and the certificates and settings with which its npm reaches the registry.
+  # Node of this machine, and the certificates with which its npm reaches the registry.
   local npm
   npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
-  mkdir -p "$root/usr/local/bin" "$root/usr/local/lib/node_modules" "$root/usr/etc" "$root/etc/ssl"
+  mkdir -p "$root/usr/local/bin" "$root/usr/local/lib/node_modules" "$root/etc/ssl"
   cp -L "$(command -v node)" "$root/usr/local/bin/node"
   cp -R "$npm" "$root/usr/local/lib/node_modules/"
   ln -sf ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
   ln -sf ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
   cp -RL /etc/ssl/certs "$root/etc/ssl/" 2>/dev/null || true
-  for file in "$(npm config get globalconfig)" "$(npm config get userconfig)"; do
-    [ ! -f "$file" ] || cat "$file"
-  done >"$root/usr/etc/npmrc.both"
-  mv "$root/usr/etc/npmrc.both" "$root/usr/local/etc/npmrc"
-  tar -C "$root" -c . | pod import - localhost/node >/dev/null
+  tar -C "$root" -c . | pod import - "$node_image" >/dev/null
   mkdir -p "$dir/uv" && printf '#!/bin/sh\necho uv of the test\n' | tee "$dir/uv/uv" >"$dir/uv/uvx" && chmod 755 "$dir/uv/"*
   tar -C "$dir/uv" -c . | pod import - localhost/uv >/dev/null
 }
 
+# The cache and the settings of npm are not part of the images.
+mounts=(--volume "$(npm config get cache):/root/.npm")
+for pair in userconfig:/root/.npmrc globalconfig:/usr/local/etc/npmrc; do
+  file=$(npm config get "${pair%%:*}")
+  [ ! -f "$file" ] || mounts+=(--volume "$file:${pair#*:}:ro")
+done
 build() { # target
-  pod build --format docker --isolation chroot --network host --layers --volume "$(npm config get cache):/root/.npm" \
-    --build-arg NODE_IMAGE=localhost/node --build-arg UV_IMAGE=localhost/uv --target "$1" --tag "mcp-proxy:$1" .
+  pod build --format docker --isolation chroot --network host --layers "${mounts[@]}" \
+    --build-arg NODE_IMAGE="$node_image" --build-arg UV_IMAGE=localhost/uv --target "$1" --tag "mcp-proxy:$1" .
 }
 
 base >>"$log" 2>&1 || { tail -20 "$log"; echo "FAIL the base image: see $log"; exit 1; }
@@ -68,7 +75,8 @@ mkdir -p "$dir/config"
 entry='{ "command": "node", "args": ["/fixtures/tiny-server.mjs"] }'
 configure() { printf '{ "mcpServers": { %s } }' "$1" >"$dir/config/mcp.json"; }
 configure "\"shop\": $entry"
-locked=(--network none --read-only --read-only-tmpfs=false --user 1234 --cap-drop all --security-opt no-new-privileges
+# podman leaves health checks to systemd, so this script runs them.
+locked=(--no-healthcheck --ulimit nofile=1024:1024 --ulimit nproc=1000:1000 --network none --read-only --read-only-tmpfs=false --user 1234 --cap-drop all --security-opt no-new-privileges
   --volume "$dir/config:/etc/mcp-proxy:ro" --volume "$PWD/test/fixtures:/fixtures:ro")
 name=mcp-proxy-test-$$
 trap 'pod rm --force --volumes --ignore "$name" >/dev/null 2>&1 || true' EXIT
@@ -84,7 +92,9 @@ inside() { pod exec "$name" "$@"; }
 hello='{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'
 
 start() { pod run --detach --name "$name" "${locked[@]}" mcp-proxy:proxy serve --host 0.0.0.0 --allow-remote; }
-is_healthy() { soon pod healthcheck run "$name"; }
+# The command of the health check, one word a line.
+health() { pod image inspect --format '{{range slice .HealthCheck.Test 1}}{{println .}}{{end}}' mcp-proxy:proxy; }
+is_healthy() { mapfile -t words < <(health) && soon inside "${words[@]}"; }
 has_status() { inside mcp-proxy status | grep shop; }
 has_other() { inside mcp-proxy status | grep other; }
 reloads() { configure "\"shop\": $entry, \"other\": $entry" && soon has_other; }
@@ -106,7 +116,14 @@ stops() {
   [ "$code" = 0 ] && [ $(($(date +%s) - from)) -lt 10 ] || { pod logs "$name"; echo "exit code $code"; return 1; }
 }
 speaks() {
-  { echo "$hello"; sleep 2; } | pod run --rm --interactive "${locked[@]}" mcp-proxy:proxy stdio | grep '"serverInfo"'
+  local line=
+  coproc stdio { pod run --rm --interactive "${locked[@]}" mcp-proxy:proxy stdio 2>/dev/null; }
+  local input=${stdio[1]} output=${stdio[0]} pid=$stdio_PID
+  echo "$hello" >&"$input"
+  read -r -t 30 line <&"$output" || true
+  exec {input}>&-
+  wait "$pid" || true
+  [[ $line == *'"serverInfo"'* ]] || { echo "answer: $line"; return 1; }
 }
 checks() { pod run --rm "${locked[@]}" mcp-proxy:proxy check; }
 has_programs() {
