@@ -12,6 +12,7 @@ import type {
   ServerRequestMode,
   Via,
 } from '../../../src/model/links.js'
+import { LISTS, listOfMethod } from '../../../src/model/listing.js'
 import type { McpLogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
@@ -133,7 +134,7 @@ export class FakeClient implements Client {
 
   /** Returns the names, URIs or templates of a whole list, page by page. */
   async list(method: string, key = 'name'): Promise<string[]> {
-    const member = { 'resources/list': 'resources', 'prompts/list': 'prompts' }[method] ?? 'tools'
+    const member = LISTS[listOfMethod(method) ?? 'tools'].member
     const names: string[] = []
     let params: { cursor: string } | undefined
     do {

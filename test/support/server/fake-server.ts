@@ -13,6 +13,7 @@ import type {
   ServerRequest,
   ServerRequestMode,
 } from '../../../src/model/links.js'
+import { LIST_NAMES, LISTS, type ListName } from '../../../src/model/listing.js'
 import { failed, type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { ServerCapabilities, ServerFacts } from '../../../src/model/peer.js'
 import type { Revision } from '../../../src/model/revision.js'
@@ -23,14 +24,13 @@ import { askingOf, parsed, plain, progressOf } from '../values.js'
 
 type Items = readonly object[]
 
-type ListOf = 'tools' | 'prompts' | 'resources' | 'templates'
-
 /** A scripted server's properties. */
 export interface Script {
   readonly tools?: Items
   readonly prompts?: Items
   readonly resources?: Items
   readonly templates?: Items
+  readonly skills?: Items
   readonly revision?: Revision
   /** Another revision that it speaks on request. */
   readonly otherRevision?: Revision
@@ -46,17 +46,14 @@ export interface Script {
   readonly pageSize?: number
   readonly receivesUnsolicited?: boolean
   /** Connection-specific lists and capabilities. */
-  readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListOf | 'capabilities'>>
+  readonly own?: (greeting: Greeting) => Partial<Pick<Script, ListName | 'capabilities'>>
   /** Its caching hints for lists. */
   readonly hints?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
 }
 
-const PARTS: Readonly<Record<string, readonly ['tools' | 'prompts' | 'resources' | 'templates', string]>> = {
-  'tools/list': ['tools', 'tools'],
-  'prompts/list': ['prompts', 'prompts'],
-  'resources/list': ['resources', 'resources'],
-  'resources/templates/list': ['templates', 'resourceTemplates'],
-}
+const PARTS: Readonly<Record<string, readonly [ListName, string] | undefined>> = Object.fromEntries(
+  LIST_NAMES.map(list => [LISTS[list].method, [list, LISTS[list].member]]),
+)
 
 const BY_ITSELF = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])
 
@@ -92,7 +89,7 @@ export class FakeServer {
   readonly script: Script
   readonly links: FakeLink[] = []
   readonly greetings: Greeting[] = []
-  lists: Record<'tools' | 'prompts' | 'resources' | 'templates', Items>
+  lists: Record<ListName, Items>
   /** Outcome of dialling it; `hang` waits for `admit` or cancellation. */
   dialling: 'open' | 'refuse' | 'hang' = 'open'
   /** Methods that it does not answer by itself. */
@@ -106,8 +103,8 @@ export class FakeServer {
   constructor(name: string, script: Script) {
     this.name = name
     this.script = script
-    const { tools = [], prompts = [], resources = [], templates = [] } = script
-    this.lists = { tools, prompts, resources, templates }
+    const { tools = [], prompts = [], resources = [], templates = [], skills = [] } = script
+    this.lists = { tools, prompts, resources, templates, skills }
   }
 
   get facts(): ServerFacts {
@@ -121,6 +118,7 @@ export class FakeServer {
         completions: script.revision === '2024-11-05' && 'undeclared',
         logging: false,
         tasks: false,
+        ...(script.skills && { skills: { directoryRead: false } }),
         ...script.capabilities,
       },
       announced: textOf(script.announced ?? tasksIn(script)),
@@ -205,7 +203,7 @@ export class FakeLink implements Downlink {
   readonly facts: ServerFacts
   readonly requests: FakeRequest[] = []
   /** Lists specific to this connection. */
-  lists: Partial<Record<ListOf, Items>>
+  lists: Partial<Record<ListName, Items>>
   /** Notifications that it received: method and params. */
   readonly told: (readonly [string, unknown])[] = []
   readonly asks: FakeServerRequest[] = []
