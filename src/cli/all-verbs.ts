@@ -5,6 +5,7 @@ import { daemon } from './daemon/daemon.js'
 import { check } from './doctor/check.js'
 import { doctor } from './doctor/doctor.js'
 import { lock } from './doctor/lock.js'
+import { approvals, approve, deny } from './rules/approvals.js'
 import { rules } from './rules/rules.js'
 import { bridge } from './serve/bridge.js'
 import { connect } from './serve/connect.js'
@@ -34,7 +35,27 @@ export type Command = Verb | VerbGroup
 export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Start', [init, importVerb, add, install, uninstall, remove, enable, disable, tools]],
   ['Run', [connect, serve, daemon, service, stdio, bridge, auth]],
-  ['Look', [status, why, logs, ui, list, call, doctor, check, rules, lock, audit, cluster, completion]],
+  [
+    'Look',
+    [
+      status,
+      why,
+      logs,
+      ui,
+      list,
+      call,
+      doctor,
+      check,
+      rules,
+      approvals,
+      approve,
+      deny,
+      lock,
+      audit,
+      cluster,
+      completion,
+    ],
+  ],
 ]
 
 export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands)

@@ -5,6 +5,7 @@ import { isObject } from '../../kernel/object.js'
 import type { Answer } from '../../model/outcome.js'
 import { faultText } from '../../model/rpc-error.js'
 import { LocalClient } from '../local-client.js'
+import { approvalsView, decideHere } from './approvals.js'
 import type { ControlApiContext } from './context.js'
 import { testRules } from './rules.js'
 import { type ApiAnswer, eventStream, logStream, type Stream, Streams } from './streams.js'
@@ -120,6 +121,9 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ['GET /config', () => configView(context)],
     ['GET /errors', () => errorsView(context)],
     ['GET /why', ({ query }) => whyOf(context, query.get('q') ?? '', query.get('for') ?? undefined)],
+    ['GET /approvals', request => onlyHere(request, () => approvalsView(context))],
+    ['POST /approvals/*/approve', (request, id) => onlyHere(request, () => decideHere(context, id, true))],
+    ['POST /approvals/*/deny', (request, id) => onlyHere(request, () => decideHere(context, id, false))],
     ['GET /rules', ({ query }) => testRules(context, query)],
     [
       'POST /servers/*/restart',
@@ -156,6 +160,12 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
       },
     ],
   ])
+}
+
+/** Answers the private socket alone. Throws a Fault `forbidden`. */
+const onlyHere = ({ caller }: ApiRequest, answer: () => object): object => {
+  if (caller !== undefined) throw new Fault('forbidden', 'approvals are decided on their pages')
+  return answer()
 }
 
 /** Returns the time limit of a probe. Throws a Fault `invalid-params`. */

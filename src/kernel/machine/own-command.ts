@@ -6,7 +6,7 @@ const SHORT = 'mcp-proxy'
 /** Verbs and groups that texts name; a test compares them with the command line. */
 const VERBS =
   'init import add install uninstall remove enable disable connect serve daemon service stdio bridge auth ' +
-  'status why logs ui list tools call doctor check rules lock audit cluster completion'
+  'status why logs ui list tools call doctor check rules approvals approve deny lock audit cluster completion'
 
 /** Matches a command in a text, but not the program name in a sentence or path. */
 const ADVICE = new RegExp(`(?<![\\w/\\\\.@-])${SHORT} (?=(?:${VERBS.replaceAll(' ', '|')}|--\\w+)\\b)`, 'g')
