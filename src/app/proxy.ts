@@ -132,6 +132,7 @@ class RunningProxy implements Proxy {
     this.#rules = new LiveRules(config, {
       router: () => this.#router,
       hasCommands: options.lines !== undefined,
+      pageOrigin: () => this.#connect.links.origin,
       audit: facts => this.audit.write('approval', facts),
       ...{ configOf, bounds, clock, meter: this.#metrics, shared: () => this.#cluster?.rates() },
     })
@@ -167,6 +168,7 @@ class RunningProxy implements Proxy {
       // The clients of a bridge have to repeat to its new server what they told the last one.
       seals: isAlone ? undefined : sealedSessionsOf(config, { dir: state, log }),
       ...{ status: this.status, connect: this.#connect.context, views: this.views },
+      approvals: () => this.#rules.gate?.approvals,
       ...{ onRefused: this.audit.onRefused, onGrant: this.audit.onGrant },
       refused: this.#router.meter?.refused,
       ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },

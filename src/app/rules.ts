@@ -1,3 +1,4 @@
+import { APPROVAL_PATH } from '../auth/pages/sign-in-links.js'
 import type { ProxyConfig, ServerConfig } from '../config/types.js'
 import type { Rule } from '../kernel/rule.js'
 import { sanitizeLine } from '../kernel/secrets/mask.js'
@@ -12,6 +13,8 @@ interface LiveRulesContext extends Omit<RuleGateContext, 'annotationsInstead' | 
   readonly router: () => Pick<Router, 'catalog' | 'states'>
   /** True if the private socket is open, for `mcp-proxy approve`. */
   readonly hasCommands: boolean
+  /** Returns the origin of the pages; undefined without HTTP. */
+  readonly pageOrigin: () => string | undefined
   /** Writes an audit line about an approval. */
   readonly audit: (facts: Readonly<Record<string, unknown>>) => void
 }
@@ -25,14 +28,17 @@ export class LiveRules {
 
   constructor(
     { rules, lock }: Pick<ProxyConfig, 'rules' | 'lock'>,
-    { configOf, router, hasCommands, audit, ...context }: LiveRulesContext,
+    { configOf, router, hasCommands, pageOrigin, audit, ...context }: LiveRulesContext,
   ) {
     this.#context = {
       ...context,
       checkLock: record => lockCheck(router().catalog)(record),
       approvals: {
         router,
-        pageUrl: () => undefined,
+        pageUrl: id => {
+          const origin = pageOrigin()
+          return origin && `${origin}${APPROVAL_PATH}/${id}`
+        },
         hasCommands: () => hasCommands,
         onEvent: event => audit(factsOf(event)),
       },

@@ -227,6 +227,8 @@ export interface PersonalToken {
   readonly sha256: string
   /** In milliseconds since 1970; `Infinity` if it does not expire. */
   readonly expiresMs: number
+  /** Set for a token that is only valid on approval pages. */
+  readonly for?: 'page' | undefined
 }
 
 /** A user in `auth.people`. */

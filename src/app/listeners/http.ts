@@ -2,6 +2,7 @@ import type { OnGrantEvent } from '../../auth/authorization-server/grant-events.
 import {
   type ConnectContext,
   type ConnectEndpoint,
+  type ConnectEndpointOptions,
   createConnectEndpoint,
 } from '../../auth/pages/endpoint.js'
 import type { RefusedCredentials } from '../../auth/refused-credentials.js'
@@ -80,6 +81,8 @@ export interface EndpointContext extends ChannelContext {
   readonly status: () => ProxyStatus
   /** Pages and state for users who sign in at servers. */
   readonly connect: ConnectContext
+  /** Returns the approvals of calls; undefined without rules. */
+  readonly approvals: ConnectEndpointOptions['approvals']
   readonly views: Views
   /** Called with each refused request and its principal. Undefined if refusals are not audited. */
   readonly onRefused: ((refused: RefusedRequest, principal: Principal) => void) | undefined
@@ -181,7 +184,7 @@ const baseOf = ({ path }: ListenConfig, { auth }: ProxyConfig): GateBase => ({
 })
 
 const connectEndpoint = (
-  { connect, config, onGrant }: EndpointContext,
+  { connect, config, onGrant, approvals, pageSessions }: EndpointContext,
   {
     origin,
     resourceServer,
@@ -193,7 +196,8 @@ const connectEndpoint = (
   },
 ): ConnectEndpoint =>
   createConnectEndpoint({
-    ...{ ...connect, origin, refusals, onEvent: onGrant },
+    ...{ ...connect, origin, refusals, onEvent: onGrant, approvals },
+    isUiCookie: cookie => pageSessions().isOpenFor(cookie),
     auth: () => config().auth,
     authServer: () => resourceServer()?.authServer,
   })

@@ -32,6 +32,14 @@ export interface IdentificationMethods {
   readonly code: string | undefined
 }
 
+/** The page on which a token was entered, and the client's address. */
+interface TokenOrigin {
+  readonly visit: string
+  readonly path?: string
+  readonly server: string
+  readonly address: string
+}
+
 /** Identifies the users of browsers. */
 export class Browsers {
   readonly #options: BrowsersOptions
@@ -77,19 +85,40 @@ export class Browsers {
     this.#approvals.forget(visit)
   }
 
+  /** Returns the person who signed in with this browser, unless a client could have done it with its token. */
+  presentAs(request: IncomingMessage, response: ServerResponse): Principal | undefined {
+    const principal = this.signedInAs(request, response)
+    return this.#people?.hasPageProof(principal) === true ? undefined : principal
+  }
+
+  /** Returns the scopes of a user; undefined without any. */
+  scopesOf(principal: Principal): ReadonlySet<string> | undefined {
+    return this.#people?.scopesOf({ principal, groups: [] })
+  }
+
   /** Returns the owner of a personal token; undefined for a wrong one, or after too many wrong ones. */
-  byToken(
-    token: string,
-    { visit, server, address }: { readonly visit: string; readonly server: string; readonly address: string },
+  byToken(token: string, from: TokenOrigin): Principal | undefined {
+    return this.#byToken(from, people => people.byToken(token))
+  }
+
+  /** Like `byToken`, for a page on which the person must be present. */
+  byPageToken(token: string, from: TokenOrigin): Principal | undefined {
+    return this.#byToken(from, people => people.byPageToken(token))
+  }
+
+  #byToken(
+    { visit, path = SIGN_IN_LINK_PATH, server, address }: TokenOrigin,
+    find: (people: SignedInPeople) => Principal | undefined,
   ): Principal | undefined {
     const { bounds, refusals } = this.#options
     const isTooOften = this.#failures.count(visit) >= bounds.max.authFailures
-    const principal = isTooOften ? undefined : this.#people?.byToken(token)
+    const people = isTooOften ? undefined : this.#people
+    const principal = people && find(people)
     if (principal !== undefined) return principal
     if (isTooOften) bounds.hit('authFailures', { client: address })
     else this.#failures.add(visit)
     const why = 'the personal token is unknown or expired'
-    refusals?.report({ address, path: SIGN_IN_LINK_PATH, why, server })
+    refusals?.report({ address, path, why, server })
     return undefined
   }
 

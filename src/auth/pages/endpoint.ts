@@ -4,6 +4,7 @@ import { Fault } from '../../kernel/faults.js'
 import { lateModule } from '../../kernel/late-module.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
+import type { Approvals } from '../../mux/rules/approvals.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import type { OnGrantEvent } from '../authorization-server/grant-events.js'
@@ -11,9 +12,10 @@ import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import type { AuthServer } from '../authorization-server/server.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import type { Logins } from '../store/logins.js'
+import type { ApprovalPages, ApprovalPagesOptions } from './approval-pages.js'
 import { isIssuerCallback } from './client-document.js'
 import type { ConnectPages } from './connect-pages.js'
-import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
+import { APPROVAL_PATH, SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
 
 export interface ConnectContext {
   readonly links: SignInLinks
@@ -35,6 +37,9 @@ export interface ConnectEndpointOptions extends ConnectContext {
   /** Undefined if no authentication is required. */
   readonly auth: () => AuthConfig | undefined
   readonly authServer: () => AuthServer | undefined
+  /** Returns the approvals of calls; undefined without rules. */
+  readonly approvals: () => Approvals | undefined
+  readonly isUiCookie: ApprovalPagesOptions['isUiCookie']
 }
 
 /** The sign-in pages of one port. */
@@ -48,43 +53,60 @@ export interface ConnectEndpoint {
 }
 
 const parts = lateModule(async () => {
-  const [{ Browsers }, { ConnectPages }, { WebLogins }] = await Promise.all([
+  const [{ Browsers }, { ApprovalPages }, { ConnectPages }, { WebLogins }] = await Promise.all([
     import('./browser.js'),
+    import('./approval-pages.js'),
     import('./connect-pages.js'),
     import('./web-login.js'),
   ])
-  return { Browsers, ConnectPages, WebLogins }
+  return { Browsers, ApprovalPages, ConnectPages, WebLogins }
 })
 
 /** Loads the pages with the first visit. */
 export const createConnectEndpoint = (options: ConnectEndpointOptions): ConnectEndpoint => {
-  let pages: ConnectPages | undefined
-  const load = async (): Promise<ConnectPages> => {
-    const { Browsers, ConnectPages, WebLogins } = await parts()
+  let pages: { readonly connect: ConnectPages; readonly approvals: ApprovalPages } | undefined
+  const load = async () => {
+    const { Browsers, ApprovalPages, ConnectPages, WebLogins } = await parts()
     const at = { ...options, origin: options.origin(), authServer: options.authServer() }
-    pages ??= new ConnectPages({ ...at, browsers: new Browsers(at), logins: new WebLogins(at) })
+    if (pages === undefined) {
+      const browsers = new Browsers(at)
+      pages = {
+        connect: new ConnectPages({ ...at, browsers, logins: new WebLogins(at) }),
+        approvals: new ApprovalPages({ ...at, browsers }),
+      }
+    }
     return pages
   }
+  const stateIn = (query: string): string | null => new URLSearchParams(query).get('state')
+  const isForApproval = (path: string, query: string): boolean =>
+    path.startsWith(`${APPROVAL_PATH}/`) || pages?.approvals.awaits(stateIn(query)) === true
   const isAwaited = (query: string): boolean =>
-    pages?.awaits(new URLSearchParams(query).get('state')) === true
+    pages?.connect.awaits(stateIn(query)) === true || pages?.approvals.awaits(stateIn(query)) === true
   return {
     isKnown(path, query) {
+      if (path.startsWith(`${APPROVAL_PATH}/`))
+        return options.approvals()?.records.find(path.slice(APPROVAL_PATH.length + 1)) !== undefined
       const [, id] = path.split(`${SIGN_IN_LINK_PATH}/`)
       return id === undefined ? isAwaited(query) : options.links.find(id) !== undefined
     },
     owns(path, query) {
+      if (path.startsWith(`${APPROVAL_PATH}/`)) return options.approvals() !== undefined
       if (path.startsWith(`${SIGN_IN_LINK_PATH}/`) || isIssuerCallback(path)) return true
       if (path !== CALLBACK_PATH) return false
       return options.authServer() === undefined || isAwaited(query)
     },
     handle(request, response) {
       load()
-        .then(loaded => loaded.handle(request, response))
+        .then(loaded => {
+          const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
+          const { handle } = isForApproval(path, query) ? loaded.approvals : loaded.connect
+          handle(request, response)
+        })
         .catch((thrown: unknown) => {
           const { message } = Fault.from(thrown)
           response.writeHead(503, { 'Content-Type': 'text/plain', 'Cache-Control': 'no-store' }).end(message)
         })
     },
-    close: () => pages?.close(),
+    close: () => pages?.connect.close(),
   }
 }

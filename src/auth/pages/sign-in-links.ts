@@ -12,6 +12,9 @@ import { clientDocumentUrl } from './client-document.js'
 /** Path of the pages. */
 export const SIGN_IN_LINK_PATH = '/oauth/connect'
 
+/** Path of the pages on which people decide about calls. */
+export const APPROVAL_PATH = '/approvals'
+
 /** Lifetime of a link, and the minimum remaining lifetime when it is shown again. */
 const LINK_MS = 10 * 60_000
 const LEFT_MS = 5 * 60_000

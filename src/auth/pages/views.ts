@@ -2,7 +2,7 @@ import { type Html, type HtmlPage, html } from '../authorization-server/sign-in/
 import type { IdentificationMethods } from './browser.js'
 
 /** Content of a form. */
-interface Form {
+export interface Form {
   /** Path of the page. */
   readonly path: string
   readonly csrf: string
@@ -10,30 +10,23 @@ interface Form {
   readonly problem?: string | undefined
 }
 
-const form = ({ path, csrf }: Form, content: Html): Html => html`
+export const form = ({ path, csrf }: Form, content: Html): Html => html`
 <form method="post" action="${path}">
 <input type="hidden" name="csrf" value="${csrf}">
 ${content}
 </form>`
 
-const note = ({ problem }: Form): Html | undefined =>
+export const note = ({ problem }: Form): Html | undefined =>
   problem === undefined ? undefined : html`<p class="note" role="alert">${problem}</p>`
 
 /** Reload interval while waiting for an approval. */
-const AGAIN_S = 2
+export const AGAIN_S = 2
 
-/** Renders the page on which the user of a link authenticates. */
-export const whoPage = (
-  view: Form & IdentificationMethods & { readonly server: string; readonly status?: number },
-): HtmlPage => {
-  const { byToken, code, provider, server, status } = view
+/** Renders the ways in which a user can authenticate. */
+export const identification = (view: Form & IdentificationMethods): Html => {
+  const { byToken, code, provider } = view
   const isStuck = !byToken && provider === undefined && code === undefined
-  return {
-    title: `Sign in to ${server}`,
-    ...(status !== undefined && { status }),
-    ...(code !== undefined && { againS: AGAIN_S }),
-    body: html`
-<p>A user requested a login at <strong>${server}</strong>. Confirm that it was you.</p>
+  return html`
 ${note(view)}
 ${
   isStuck
@@ -63,7 +56,22 @@ ${
     : html`<h2>Run this where mcp-proxy runs</h2>
 <code class="command">mcp-proxy auth approve ${code}</code>
 <p class="quiet">As the user that mcp-proxy runs as, within five minutes. This page then continues by itself.</p>`
-}`,
+}`
+}
+
+/** Renders the page on which the user of a link authenticates. */
+export const whoPage = (
+  view: Form & IdentificationMethods & { readonly server: string; readonly status?: number },
+): HtmlPage => {
+  const { code, server, status } = view
+  return {
+    title: `Sign in to ${server}`,
+    ...(status !== undefined && { status }),
+    ...(code !== undefined && { againS: AGAIN_S }),
+    body: html`
+<p>A user requested a login at <strong>${server}</strong>. Confirm that it was you.</p>
+${identification(view)}
+`,
   }
 }
 

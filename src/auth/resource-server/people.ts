@@ -6,7 +6,11 @@ import type { TokenTable, VerifiedToken } from './tokens.js'
 export interface AccessRules {
   readonly people: readonly {
     readonly name: string
-    readonly tokens: readonly { readonly sha256: string; readonly expiresMs: number }[]
+    readonly tokens: readonly {
+      readonly sha256: string
+      readonly expiresMs: number
+      readonly for?: 'page' | undefined
+    }[]
     readonly subjects: readonly { readonly issuer: string; readonly sub: string }[]
     /** Undefined for the base scope only. */
     readonly scopes: readonly string[] | undefined
@@ -34,7 +38,8 @@ export class People implements TokenTable {
     for (const { name, tokens, subjects, scopes = [rules.baseScope] } of rules.people) {
       const principal = `person ${name}`
       const every = { principal, audience: undefined, scopes, groups: [] }
-      for (const { sha256, expiresMs } of tokens) this.#tokens.set(sha256, { ...every, endsMs: expiresMs })
+      for (const { sha256, expiresMs, for: only } of tokens)
+        if (only === undefined) this.#tokens.set(sha256, { ...every, endsMs: expiresMs })
       for (const { issuer, sub } of subjects) this.#subjects.set(`${issuer} ${sub}`, { principal, scopes })
     }
   }

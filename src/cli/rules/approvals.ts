@@ -37,7 +37,9 @@ const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
     positionals: {
       id: { type: 'string', demandOption: true, describe: 'The id, as in mcp-proxy approvals' },
     },
-    examples: [[`mcp-proxy ${verb} k3Fz8a1bQ0mP4xT7vN2yRw`, 'Decides as the user that the proxy runs as']],
+    examples: [
+      [`mcp-proxy ${verb} 0f3c9a1be47d4c5a8e21b6d07c9f1a35`, 'Decides as the user that the proxy runs as'],
+    ],
     async run({ id, config, pid }) {
       const target = `/v1/approvals/${encodeURIComponent(id)}/${verb}`
       const answer = await askRunning(await theRunning(config, pid), target, '{}')

@@ -129,7 +129,7 @@ class AuthReader {
     }
   }
 
-  #token({ name, hash, token, expires }: TokenValues, at: Path): PersonalToken {
+  #token({ name, hash, token, expires, for: only }: TokenValues, at: Path): PersonalToken {
     if ((hash === undefined) === (token === undefined)) {
       this.#error(at, {
         message: 'a token needs either "hash" or "token"',
@@ -145,7 +145,7 @@ class AuthReader {
         fix: 'Write a day, such as "2027-06-30", or a time, such as "2027-06-30T12:00:00Z".',
       })
     }
-    return { name: name ?? `token ${Number(at.at(-1)) + 1}`, sha256: sha256 ?? '', expiresMs }
+    return { name: name ?? `token ${Number(at.at(-1)) + 1}`, sha256: sha256 ?? '', expiresMs, for: only }
   }
 
   #hashed(at: Path): string {

@@ -42,6 +42,10 @@ const token = z.strictObject(
     token: text('Write a variable, such as "${CI_TOKEN}".')
       .optional()
       .describe('The token itself, from a variable; an alternative to `hash`.'),
+    for: z
+      .literal('page', { error: 'Write "page", or remove "for".' })
+      .optional()
+      .describe('`page`: the token only identifies its user on approval pages, and is refused elsewhere.'),
     expires: text(EXPIRES_FIX)
       .optional()
       .describe('The last day (UTC) or the time at which the token expires.'),

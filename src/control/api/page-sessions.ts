@@ -53,6 +53,11 @@ export class PageSessions {
     return this.#isGood('cookie', cookie) && this.#isGood('secret', secret)
   }
 
+  /** Returns true for a current cookie of ours; enough for a page without scripts. */
+  isOpenFor(cookie: string | undefined): boolean {
+    return this.#isGood('cookie', cookie)
+  }
+
   #isGood(half: Half, value = ''): boolean {
     const [until = '', signature = ''] = value.split('.')
     const [given, right] = [Buffer.from(signature), Buffer.from(this.#sign(half, until))]

@@ -62,14 +62,14 @@ export class ApprovalAsking {
     this.#onGranted = onGranted
   }
 
-  isPossible(record: RoutedRecord, approval: Approval, changed: readonly string[]): boolean {
-    return this.#methodFor(record, approval, changed).is !== 'impossible'
+  isPossible(record: RoutedRecord, approval: Approval): boolean {
+    return this.#methodFor(record, approval).is !== 'impossible'
   }
 
   /** Asks about a call whose approval waits. */
-  ask(record: RoutedRecord, approval: Approval, changed: readonly string[]): Verdict {
+  ask(record: RoutedRecord, approval: Approval): Verdict {
     record.asked = approval
-    const { is, text = '' } = this.#methodFor(record, approval, changed)
+    const { is, text = '' } = this.#methodFor(record, approval)
     const isReturned = record.client.serverRequests === 'returned'
     switch (is) {
       case 'form':
@@ -91,13 +91,13 @@ export class ApprovalAsking {
   }
 
   /** Reads the answer that a retry brings to a waiting approval. */
-  answered(record: RoutedRecord, approval: Approval, changed: readonly string[]): Verdict {
+  answered(record: RoutedRecord, approval: Approval): Verdict {
     const { responses } = record.retry ?? {}
     const answer = responses && kindOf(responses) === 'object' ? memberOf(responses, KEY) : undefined
     approval.holder = record
     record.asked = approval
     if (approval.asks === 'form') {
-      if (answer === undefined) return this.ask(record, approval, changed)
+      if (answer === undefined) return this.ask(record, approval)
       this.#decide(record, approval, decisionIn(answer) === 'once')
       return this.decided(record, approval)
     }
@@ -106,7 +106,7 @@ export class ApprovalAsking {
       return this.decided(record, approval)
     }
     return this.#wait(record, approval, RETURN_MS).then(() =>
-      approval.state === 'waiting' ? this.ask(record, approval, changed) : this.#continued(record, approval),
+      approval.state === 'waiting' ? this.ask(record, approval) : this.#continued(record, approval),
     )
   }
 
@@ -126,11 +126,7 @@ export class ApprovalAsking {
     return record.isOver || approval.holder !== record ? TAKEN : this.decided(record, approval)
   }
 
-  #methodFor(
-    record: RoutedRecord,
-    approval: Approval,
-    changed: readonly string[],
-  ): { readonly is: Method; readonly text?: string } {
+  #methodFor(record: RoutedRecord, approval: Approval): { readonly is: Method; readonly text?: string } {
     const { client, method, ownName: name, owner, params } = record
     const { rule } = approval.subject
     const url = this.#context.pageUrl(approval.id)
@@ -141,7 +137,15 @@ export class ApprovalAsking {
     const elicitation =
       canAsk && client.revision >= ASKABLE_SINCE ? client.capabilities.elicitation : undefined
     const args = params && memberOf(params, 'arguments')
-    const facts = { method, server: owner.server.name, name, arguments: args, rule, changed, url }
+    const facts = {
+      method,
+      server: owner.server.name,
+      name,
+      arguments: args,
+      rule,
+      url,
+      changed: approval.changed,
+    }
     const text =
       elicitation?.form === true && rule.ask.via === 'client'
         ? questionText({ ...facts, endsAtMs: approval.endsAtMs })

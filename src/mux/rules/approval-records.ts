@@ -1,7 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import type { Principal } from '../../kernel/caller.js'
-import { randomId } from '../../kernel/ids.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
 import type { Meter } from '../../kernel/meter.js'
@@ -44,10 +44,13 @@ const LATER: Readonly<Record<ApprovalState, readonly ApprovalState[]>> = {
 
 /** One question to a person about one call, and the answer. Kept until it expires. */
 export class Approval {
-  readonly id = randomId()
+  /** Hexadecimal, because a command line takes it, and must not begin with a dash. */
+  readonly id = randomBytes(16).toString('hex')
   readonly subject: ApprovalSubject
   /** The canonical arguments, for the person; empty once it is decided. */
   text: string
+  /** The names of the members of its item that differ from the lock file. */
+  readonly changed: readonly string[]
   readonly askedMs: number
   /** On the clock of the proxy, and on the wall clock in milliseconds since 1970. */
   readonly endsMs: number
@@ -68,10 +71,15 @@ export class Approval {
   timer: Timer | undefined
   readonly #settled = new Deferred<void>()
 
-  constructor(subject: ApprovalSubject, text: string, nowMs: number) {
+  constructor(
+    subject: ApprovalSubject,
+    { text, changed }: { readonly text: string; readonly changed: readonly string[] },
+    nowMs: number,
+  ) {
     const { timeoutMs } = subject.rule.ask
     this.subject = subject
     this.text = text
+    this.changed = changed
     this.askedMs = nowMs
     this.endsMs = nowMs + timeoutMs
     this.endsAtMs = Date.now() + timeoutMs

@@ -94,18 +94,18 @@ export class Approvals {
     if (args !== undefined && args.length > ARGUMENTS_BYTES)
       return failed(approvalTooLarge(rule, args.length))
     const subject = this.#subjectOf(record, rule)
-    const resumed = this.#resumed(record, subject, changed)
+    const resumed = this.#resumed(record, subject)
     if (resumed !== undefined) return resumed
     const answer = this.#sessions.find(record.client, subject)
     if (answer !== undefined) return this.#letThrough(record, answer, () => this.#useSession(record, subject))
     const left = this.records.leftFor(subject)
-    if (left !== undefined) return this.#goOn(record, left, changed)
+    if (left !== undefined) return this.#goOn(record, left)
     const text = args === undefined ? '' : canonicalJson(args)
-    const approval = new Approval(subject, text, this.#context.clock.nowMs())
-    if (!this.#asking.isPossible(record, approval, changed)) return failed(approvalImpossible(rule))
+    const approval = new Approval(subject, { text, changed }, this.#context.clock.nowMs())
+    if (!this.#asking.isPossible(record, approval)) return failed(approvalImpossible(rule))
     const limit = this.records.add(approval)
     return limit === undefined
-      ? this.#goOn(record, approval, changed)
+      ? this.#goOn(record, approval)
       : failed(overloaded(this.#context.bounds, rule, limit, 'Too many calls wait for approval'))
   }
 
@@ -120,7 +120,7 @@ export class Approvals {
   }
 
   /** Continues with the approval that a retry names; undefined if the person must be asked anew. */
-  #resumed(record: RoutedRecord, subject: ApprovalSubject, changed: readonly string[]): Verdict | undefined {
+  #resumed(record: RoutedRecord, subject: ApprovalSubject): Verdict | undefined {
     const state = record.retry?.state
     const named = state !== undefined && 'approval' in state ? state.approval : undefined
     const approval = named && this.records.find(named.id)
@@ -132,8 +132,8 @@ export class Approvals {
     if (approval.state === 'waiting')
       return this.#isChanged(approval, subject)
         ? this.#refuseChanged(approval)
-        : this.#asking.answered(record, approval, changed)
-    return this.#goOn(record, approval, changed)
+        : this.#asking.answered(record, approval)
+    return this.#goOn(record, approval)
   }
 
   /** Lets the next request of an approved call through, whose server has asked for more input. */
@@ -149,12 +149,12 @@ export class Approvals {
   }
 
   /** Continues with an approval that an earlier call has left. */
-  #goOn(record: RoutedRecord, approval: Approval, changed: readonly string[]): Verdict {
+  #goOn(record: RoutedRecord, approval: Approval): Verdict {
     if (this.#isChanged(approval, this.#subjectOf(record, approval.subject.rule)))
       return this.#refuseChanged(approval)
     approval.holder = record
     return approval.state === 'waiting'
-      ? this.#asking.ask(record, approval, changed)
+      ? this.#asking.ask(record, approval)
       : this.#asking.decided(record, approval)
   }
 

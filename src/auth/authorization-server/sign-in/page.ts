@@ -26,6 +26,8 @@ ul{margin:0;padding-left:1.1rem}
 code,kbd{font:.95em ui-monospace,monospace}
 .command{display:block;padding:.8rem 1rem;border:1px solid var(--line);border-radius:8px;
 background:var(--ground);overflow-wrap:anywhere;user-select:all}
+pre{margin:1rem 0;padding:.8rem 1rem;border:1px solid var(--line);border-radius:8px;background:var(--ground);
+max-height:60vh;overflow:auto;font:.9em/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
 label{display:block;font-size:.92rem;margin:.8rem 0 .3rem}
 input{width:100%;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--line);
 border-radius:8px;padding:.6rem .8rem}

@@ -42,14 +42,38 @@ export class SignedInPeople {
     return this.#person(name) && `${PERSON}${name}`
   }
 
-  /** Returns the principal of a personal token. */
+  /** Returns the principal of a personal token that is not only for approval pages. */
   byToken(token: string): Principal | undefined {
+    const found = this.#byToken(token)
+    return found?.for === undefined ? found?.principal : undefined
+  }
+
+  /** Returns the principal of a token that proves on an approval page that its user is present. */
+  byPageToken(token: string): Principal | undefined {
+    const found = this.#byToken(token)
+    return found?.for === 'page' || !this.hasPageProof(found?.principal) ? found?.principal : undefined
+  }
+
+  /** Returns whether a person can prove to be present by more than a token that clients hold. */
+  hasPageProof(principal: Principal | undefined): boolean {
+    const { people, embedded } = this.#options.auth()
+    const person = people.find(({ name }) => `${PERSON}${name}` === principal)
+    if (person === undefined) return false
+    const issuer = embedded?.login?.issuer
+    return (
+      person.tokens.some(each => each.for === 'page') ||
+      (issuer !== undefined && person.subjects.some(each => each.issuer === issuer))
+    )
+  }
+
+  #byToken(token: string): { readonly principal: Principal; readonly for: 'page' | undefined } | undefined {
     const hash = tokenHash(token)
     const now = Date.now()
-    const person = this.#options
-      .auth()
-      .people.find(({ tokens }) => tokens.some(each => each.sha256 === hash && each.expiresMs > now))
-    return person && `${PERSON}${person.name}`
+    for (const { name, tokens } of this.#options.auth().people) {
+      const found = tokens.find(each => each.sha256 === hash && each.expiresMs > now)
+      if (found !== undefined) return { principal: `${PERSON}${name}`, for: found.for }
+    }
+    return undefined
   }
 
   /** Returns the principal of an identity provider's subject: the configured person, if any. */
