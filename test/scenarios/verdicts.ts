@@ -25,6 +25,7 @@ const configure = async (t: Test): Promise<string> => {
       tool('untyped', { inputSchema: 7 }),
       tool('list', { inputSchema: { type: 'array' } }),
       tool('promising', { outputSchema: { type: 'object' } }),
+      ...[tool('ruled'), tool('forbidden')],
       tool('tasked', { execution: { taskSupport: 'optional' } }),
     ],
     resources: [{ uri: 'page://one', name: 'one' }],
@@ -44,7 +45,7 @@ const configure = async (t: Test): Promise<string> => {
       web: { ...web, tools: { deny: ['sec*'], rename: { old: 'new' }, override: { plain: { title: 'P' } } } },
       docs: { ...docs, uris: 'preserve' },
       ...{ first: { ...same, prefix: false }, second: { ...same, prefix: false } },
-      cut: { ...(await startListing(t, { tools: Array.from('abcdefghijklm', name => tool(name)) })) },
+      cut: { ...(await startListing(t, { tools: Array.from('abcdefghijklmno', name => tool(name)) })) },
       sleeper: { ...tiny(), start: 'lazy', tags: ['unseen'] },
       hangs: { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1e6)'], start: 'eager' },
       dies: { ...dies, restart: { first: '5m', max: '5m' } },
@@ -59,7 +60,14 @@ const configure = async (t: Test): Promise<string> => {
         start: 'eager',
       },
     },
-    { startupWait: 0, limits: { items: 12 } },
+    {
+      startupWait: 0,
+      limits: { items: 14 },
+      rules: [
+        { tool: 'ruled', when: { '/amount': { above: 500 } }, then: 'ask' },
+        { tool: 'forbidden', then: 'deny' },
+      ],
+    },
   )
 }
 
@@ -69,6 +77,8 @@ type Fixture = readonly [query: string, text: RegExp, ...flags: readonly string[
 const FIRST = {
   shown: ['web__fine', /^web__fine: shown, can be called\n +server +web, ready for .*\n +own name +fine$/],
   hidden: ['web__secret', /: not shown, cannot be called.*hidden +tools\.deny\[0\] "sec\*" \(.*:\d+:\d+\)/s],
+  denied: ['web__forbidden', /: not shown, cannot be called.*rule +rule 2: deny \(.*:\d+:\d+\)/s],
+  rule: ['web__ruled', /: shown, can be called.*rule +rule 1: ask, if \/amount is above 500 \(.*:\d+:\d+\)/s],
   broken: ['web__list', /: not shown, cannot be called.*broken +.*does not describe an object/s],
   repeated: ['web__twice', /: shown, can be called.*repeated +its name is repeated/s],
   'cut-off': ['cut__nobody', /: not shown, cannot be called.*cut-off +.*limits\.items/s],
@@ -112,8 +122,11 @@ const OFFLINE = [
   ...(['ambiguous', 'unknown', 'disabled', 'misconfigured', 'resting', 'list-not-read'] as const),
 ] satisfies readonly Explanation[]
 
-/** All but `error`, whose ids are made up as it goes. */
-const ALL: Readonly<Record<Exclude<Explanation, 'error'>, Fixture>> = { ...FIRST, ...SECOND }
+/** All but `error`, whose ids are made up as it goes, and those that need a lock file. */
+const ALL: Readonly<Record<Exclude<Explanation, 'error' | 'changed-since-lock'>, Fixture>> = {
+  ...FIRST,
+  ...SECOND,
+}
 
 /** The control API on the port, for a page that was let in. */
 const openPort = async (t: Test, file: string, url: string) => {

@@ -216,6 +216,7 @@ const cutable = (store: ClusterStore, way: { readonly isCutOff: boolean }): Clus
     noted: cut(store.noted),
     news: cut(store.news),
     count: cut(store.count),
+    charge: cut(store.charge),
     close: () => store.close(),
   }
 }

@@ -18,7 +18,7 @@ export const rulesOf = (rules: unknown): readonly Rule[] => {
   return config.rules ?? []
 }
 
-export const LOCAL_ASKER: Asker = {
+const LOCAL_ASKER: Asker = {
   caller: { principal: 'local', scopes: undefined },
   client: { info: textOf({ name: 'test' }) },
 }

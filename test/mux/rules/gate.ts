@@ -11,7 +11,7 @@ const SHOP: Script = {
   prompts: [{ name: 'p' }],
   resources: [resource('file:///etc/x'), resource('file:///home/x')],
   templates: [{ name: 't', uriTemplate: 'file:///etc/{x}' }],
-  capabilities: { completions: true, resources: { subscribe: true } },
+  capabilities: { completions: true, resources: { listChanged: true, subscribe: true } },
 }
 
 /** The outcome of a call that its server has not answered yet. */
