@@ -1,5 +1,7 @@
 import t from 'tap'
+import { accessOf } from '../../../src/auth/resource-server/access-rules.js'
 import { textOf } from '../../../src/kernel/json/text.js'
+import { silentLogger } from '../../../src/kernel/logger.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
@@ -349,4 +351,46 @@ t.test('a call through a search tool never becomes a task', async t => {
     await world.pass(1000)
     t.equal(a.got('tasks/get').length, 1)
   }
+})
+
+t.test('progress of a task reaches its session under the token of the call', async t => {
+  const { world, a } = await start(legacy)
+  const client = await session(world)
+  const call = client.call('tools/call', { name: 'a__big', task: {} }, { wantsProgress: true })
+  await settled()
+  a.last('tools/call').becomes({ task: { taskId: 't1', status: 'working' } })
+  const taskId = idIn(call.ended)
+  const progress = { progressToken: 7, progress: 1, _meta: { [RELATED]: { taskId: 't1' } } }
+  a.link.notice('notifications/progress', progress)
+  a.link.notice('notifications/progress', { ...progress, _meta: { [RELATED]: { taskId: 't2' } } })
+  t.same(client.told, [
+    ['notifications/progress', { progressToken: 'token', progress: 1, _meta: { [RELATED]: { taskId } } }],
+  ])
+})
+
+t.test('the sessions of the last 1000 tasks of a connection are remembered, until they leave', async t => {
+  const { world, a } = await start(legacy)
+  const [client, other] = [await session(world), await session(world)]
+  for (let n = 0; n <= 1000; n += 1) await create(world, client, { own: `t${n}` })
+  for (const own of ['t0', 't1', 't1000'])
+    a.link.notice('notifications/tasks/status', { taskId: own, status: 'working' })
+  t.equal(client.heard('notifications/tasks/status').length, 2)
+  await create(world, other, { own: 'last' })
+  client.leave()
+  a.link.notice('notifications/tasks/status', { taskId: 't1000', status: 'working' })
+  a.link.notice('notifications/tasks/status', { taskId: 'last', status: 'working' })
+  t.equal(other.heard('notifications/tasks/status').length, 1)
+})
+
+t.test('a caller that may not see a server does not know its tasks', async t => {
+  const access = accessOf({ see: ['staff'], call: [] }, silentLogger)
+  const { world, a } = await start({ ...modern, showing: { access } })
+  const client = await follower(world, { principal: 'ann', scopes: ['staff'] })
+  const taskId = await create(world, client)
+  const guest = await follower(world, { principal: 'ann', scopes: [] })
+  t.match(await guest.get('tasks/get', { taskId }), NOT_FOUND)
+  const call = client.call('tasks/get', { taskId })
+  await settled()
+  t.same(a.last('tasks/get').params, { taskId: 't1' })
+  call.cancel()
 })

@@ -186,6 +186,10 @@ export class FakeCall extends Cancellable implements Call {
     this.wantsProgress = wantsProgress
   }
 
+  get progressToken(): JsonText | undefined {
+    return this.wantsProgress ? textOf('token') : undefined
+  }
+
   get isOver(): boolean {
     return this.isCancelled || this.ends.length > 0
   }

@@ -316,6 +316,21 @@ t.test('a task is asked for where one is wanted, and told from a result whether 
   )
 })
 
+t.test('a task that the client requests is requested as it wrote it, and its progress names it', async t => {
+  const { link, server, heard } = await connected('2025-11-25')
+  const sink = { progress: () => heard.push('progress'), ended: ({ kind }: Outcome) => heard.push(kind) }
+  const params = textOf({ name: 'x', task: { ttl: 9 } })
+  link.call({ method: 'tools/call', params, wantsProgress: true, task: rawText('{ "ttl":1.0 }') }, sink)
+  t.match(server.lines.at(-1), '"task":{ "ttl":1.0 }')
+  const [request] = server.take()
+  server.say({ id: request?.id, result: { task: { taskId: 't1', status: 'working' } } })
+  const said = { progressToken: request?.id, progress: 1 }
+  const named = { ...said, _meta: { 'io.modelcontextprotocol/related-task': { taskId: 't1' } } }
+  for (const progress of [said, named]) server.say({ method: 'notifications/progress', params: progress })
+  await settled()
+  t.same(heard, ['task', `noticed notifications/progress ${JSON.stringify(named)}`])
+})
+
 t.test('progress of a task arrives under the token of its call, until no client listens', async t => {
   const { link, server } = await connected('2025-11-25')
   const said: string[] = []
