@@ -70,5 +70,5 @@ export const callPath = (parts: RouterParts, settings: CallPathSettings): Featur
     KNOWN_SKILLS,
     parts.taskCalls.interceptor,
   ]
-  return { interceptors, observers: [audit, callMeter].filter(one => one !== undefined) }
+  return { interceptors, observers: [audit, callMeter, parts.sessionTasks].filter(one => one !== undefined) }
 }

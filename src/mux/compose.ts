@@ -101,7 +101,7 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const { clock, log, isAlone, bounds = new LimitCounters() } = options
   const base = { clock, log, bounds }
 
-  const calls = new CallTable(clock)
+  const calls = new CallTable(clock, connection => sessionTasks.lost(connection))
   const onForgotten = (server: ServerOptions): void => {
     catalog.ownerChanged(false)
     options.onForgotten?.(server)

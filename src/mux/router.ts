@@ -292,7 +292,6 @@ export class Router implements ClientHandler, ConnectionListener {
   left(client: Client): void {
     for (const observer of this.#features.observers) observer.left(client)
     const { clients, subscriptions, logLevels, urlElicitations, searchCalls, signIns, pool } = this.#parts
-    this.#parts.sessionTasks.forget(client)
     clients.remove(client)
     searchCalls?.forget(client)
     signIns.forget(client)
@@ -312,13 +311,11 @@ export class Router implements ClientHandler, ConnectionListener {
 
   lost(connection: Connection): void {
     this.#parts.calls.lost(connection)
-    this.#parts.sessionTasks.lost(connection)
     this.catalog.lost(connection)
   }
 
   ended(connection: Connection): void {
     this.#parts.calls.lost(connection)
-    this.#parts.sessionTasks.lost(connection)
     this.catalog.ended(connection)
   }
 

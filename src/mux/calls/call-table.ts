@@ -52,14 +52,17 @@ class ConnectionCalls {
  */
 export class CallTable {
   readonly #clock: Clock
+  readonly #onLost: (connection: Connection) => void
   /** Empty entries stay for a while, since the next call usually comes soon. */
   readonly #byConnection = new Map<Connection, ConnectionCalls>()
   #size = 0
   #tick: Timer | undefined
   #tickedMs = 0
 
-  constructor(clock: Clock) {
+  /** `onLost` is called with each lost connection. */
+  constructor(clock: Clock, onLost: (connection: Connection) => void = () => undefined) {
     this.#clock = clock
+    this.#onLost = onLost
   }
 
   /** The number of calls in flight or pending. */
@@ -113,6 +116,7 @@ export class CallTable {
   /** Forgets the cancelled requests of a lost connection. */
   lost(connection: Connection): void {
     connection.ownRequests.lost()
+    this.#onLost(connection)
     this.#byConnection.get(connection)?.departed.clear()
   }
 

@@ -2,6 +2,7 @@ import type { Catalog } from '../../catalog/catalog.js'
 import { type JsonText, textMember, textOf, withMember } from '../../kernel/json/text.js'
 import { type Client, viewerOf } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
+import type { ClientObserver } from '../calls/call-record.js'
 import { mayHaveRelated, relatedTask, type TaskNames, withRelated } from './task-state.js'
 
 /** A task that a session follows by itself. */
@@ -30,7 +31,7 @@ const ENDED: ReadonlySet<string | undefined> = new Set(['completed', 'failed', '
  * Remembers which session created a task of 2025-11-25, because its server sends messages about it outside of
  * requests. All other data about a task is in its sealed id, so that a forgotten task can still be polled.
  */
-export class SessionTasks {
+export class SessionTasks implements ClientObserver {
   readonly #byConnection = new Map<Connection, Map<string, SessionTask>>()
   readonly #catalog: Pick<Catalog, 'sees'>
   readonly #isAlone: boolean
@@ -39,11 +40,6 @@ export class SessionTasks {
   constructor(catalog: Pick<Catalog, 'sees'>, isAlone: boolean) {
     this.#catalog = catalog
     this.#isAlone = isAlone
-  }
-
-  /** The number of remembered tasks. */
-  get size(): number {
-    return [...this.#byConnection.values()].reduce((sum, tasks) => sum + tasks.size, 0)
   }
 
   add(connection: Connection, task: SessionTask): void {
@@ -69,16 +65,20 @@ export class SessionTasks {
     this.#byConnection.delete(connection)
   }
 
-  /** Forgets the tasks of a client that is gone. */
-  forget(client: Client): void {
+  met(): void {
+    // It has no tasks yet.
+  }
+
+  /** Forgets the tasks of a client. */
+  left(client: Client): void {
     for (const [connection, tasks] of this.#byConnection) {
       for (const task of tasks.values()) if (task.client === client) this.over(connection, task.own)
     }
   }
 
   /**
-   * Returns whether a notification is about a task. Passes it to the session of the task, under the names that
-   * the session knows.
+   * Returns whether a notification is about a task. Passes it to the session of the task, under the names
+   * that the session knows.
    */
   takes(connection: Connection, method: string, params: JsonText | undefined): boolean {
     if (!isAboutTask(method)) return false
