@@ -424,7 +424,8 @@ t.test('all requests of a client for a socket use it, and its failures do not na
   const lines = createTcpServer(socket => void socket.once('data', () => socket.end('{"jsonrpc":"2.0"}\n')))
   await new Promise<void>(resolve => lines.listen(path, resolve))
   t.teardown(() => lines.close())
-  await t.rejects(send('http://localhost/'), {
+  const { send: sendAgain } = client(t, { socketPath: path })
+  await t.rejects(sendAgain('http://localhost/'), {
     message: /not HTTP: if it reads one message per line, remove "#"/,
   })
 })
