@@ -124,7 +124,7 @@ const createPaths = (context: ControlApiContext): ReadonlyMap<string, Handler> =
     ['GET /approvals', request => onlyHere(request, () => approvalsView(context))],
     ['POST /approvals/*/approve', (request, id) => onlyHere(request, () => decideHere(context, id, true))],
     ['POST /approvals/*/deny', (request, id) => onlyHere(request, () => decideHere(context, id, false))],
-    ['GET /rules', ({ query }) => testRules(context, query)],
+    ['GET /rules', ({ query, caller = LOCAL }) => testRules(context, query, hiddenFrom(context, caller))],
     [
       'POST /servers/*/restart',
       async (_, name) => {

@@ -35,8 +35,13 @@ export interface RuleTest {
 }
 
 /** Decides about a call without making it. Throws a Fault `invalid-params` for a bad name or arguments. */
-export const testRules = (context: ControlApiContext, query: URLSearchParams): RuleTest => {
+export const testRules = (
+  context: ControlApiContext,
+  query: URLSearchParams,
+  hidden: ReadonlySet<string>,
+): RuleTest => {
   const { item, list } = itemNamed(context, query.get('name') ?? '')
+  if (hidden.has(item.server.name)) throw unknownName(query.get('name') ?? '')
   const { rules } = context.router
   const asker = askerIn(context, query)
   const args = new CallArguments(objectText([['arguments', argumentsIn(query.get('args') ?? '{}')]]))
@@ -88,8 +93,11 @@ const itemNamed = (context: ControlApiContext, name: string) => {
     const unlisted = view.server.name === server ? own : view.exposure.prefix ? rest : undefined
     if (unlisted) return { list: 'tools' as const, item: { server: view.server, own: unlisted } }
   }
-  throw new Fault('invalid-params', `no server has ${name}; write the name that clients see, or SERVER/NAME`)
+  throw unknownName(name)
 }
+
+const unknownName = (name: string): Fault =>
+  new Fault('invalid-params', `no server has ${name}; write the name that clients see, or SERVER/NAME`)
 
 const argumentsIn = (text: string) => {
   try {

@@ -190,12 +190,7 @@ export class RuleGate implements CallGate, CurrentRules {
   }
 
   #ruled(record: RoutedRecord, { ruling, args, taken }: Decided): CallVerdict | Promise<CallVerdict> {
-    if (taken !== 'ok') {
-      const { over, waitMs } = taken
-      this.#note(record, { decision: 'limited', rule: over.rule.id, tests: [] })
-      const { bounds } = this.#context
-      return failed(waitMs === undefined ? overloaded(bounds, over.rule) : rateLimited(over, waitMs))
-    }
+    if (taken !== 'ok') return this.#limited(record, taken)
     const { verdict, by } = ruling
     // A tool that has changed since it was locked is asked about, even if a rule allows it.
     const isChanged = verdict === 'allow' && record.owner.lock !== undefined
@@ -204,6 +199,12 @@ export class RuleGate implements CallGate, CurrentRules {
     const tests = verdict === 'allow' ? [] : (by?.matched(args) ?? [])
     this.#note(record, { decision, rule: rule?.id ?? DEFAULT, tests })
     return rule === undefined ? NEXT : this.#apply(record, decision, rule)
+  }
+
+  #limited(record: RoutedRecord, { over, waitMs }: Exclude<RateVerdict, 'ok'>): CallVerdict {
+    this.#note(record, { decision: 'limited', rule: over.rule.id, tests: [] })
+    const { bounds } = this.#context
+    return failed(waitMs === undefined ? overloaded(bounds, over.rule) : rateLimited(over, waitMs))
   }
 
   #apply(record: RoutedRecord, decision: Verdict, rule: Rule): CallVerdict | Promise<CallVerdict> {

@@ -57,10 +57,12 @@ export class CompiledRule {
     this.isForAll = [who.people, who.scopes, who.clients].every(each => each === undefined)
     this.when = when.map(([pointer, tests]) => [parsePointer(pointer), new PointerTests(tests)])
     this.rates = rule.rates.map(rate => [JSON.stringify([rule.id, rate]), rate])
-    this.#isServer = optional(server) ?? (() => true)
-    this.#isNamed = { tool: optional(tool), prompt: optional(prompt), resource: optional(resource) }
-    this.#isPerson = optional(who.people)
-    this.#isClient = optional(who.clients)
+    // In doubt, only an `allow` does not match.
+    const matcher = optionalMatcher(rule.then !== 'allow')
+    this.#isServer = matcher(server) ?? (() => true)
+    this.#isNamed = { tool: matcher(tool), prompt: matcher(prompt), resource: matcher(resource) }
+    this.#isPerson = matcher(who.people)
+    this.#isClient = matcher(who.clients)
     this.#hints = annotations && (Object.entries(annotations) as [Hint, boolean][])
   }
 
@@ -167,16 +169,22 @@ export const alwaysDenies = (
 
 type Matcher = (name: string) => boolean
 
-const optional = (globs: readonly string[] | undefined): Matcher | undefined => globs && namesOf(globs)
-
 /** Patterns with only `*` and `?` need no regular expression, which could take long for a name of a peer. */
 const PLAIN = /^[^[\]{}()!\\|]*$/
+/** Maximum length of a name that a regular expression is matched against; longer ones are in doubt. */
+const NAME_CHARS = 512
 
-const namesOf = (globs: readonly string[]): Matcher => {
-  const plain = globs.filter(glob => PLAIN.test(glob)).map(textMatcherOf)
-  const isOther = matcherOf(globs.filter(glob => !PLAIN.test(glob)))
-  return name => plain.some(matches => matches(name)) || isOther(name)
-}
+const optionalMatcher =
+  (inDoubt: boolean) =>
+  (globs: readonly string[] | undefined): Matcher | undefined => {
+    if (globs === undefined) return undefined
+    const plain = globs.filter(glob => PLAIN.test(glob)).map(textMatcherOf)
+    const others = globs.filter(glob => !PLAIN.test(glob))
+    const isPlain: Matcher = name => plain.some(matches => matches(name))
+    if (others.length === 0) return isPlain
+    const isOther = matcherOf(others)
+    return name => isPlain(name) || (name.length > NAME_CHARS ? inDoubt : isOther(name))
+  }
 
 /** Reads a hint of a tool with the defaults of the specification; what only reads does not destroy. */
 const hasHint = (tool: JsonText | undefined, [hint, wanted]: readonly [Hint, boolean]): boolean => {

@@ -260,6 +260,16 @@ t.test('a URI matches in either spelling to be denied, and in both to be allowed
   t.equal(verdict(allow, 'file:///home/../etc/passwd'), 'none')
 })
 
+t.test('a pattern with brackets is in doubt about a name that is too long for it', async t => {
+  const kinds = (own: string): unknown[] =>
+    new Policy(rulesOf(['allow', 'deny'].map(then => ({ resource: '{a,b}:*c*d*e*f*g', then }))))
+      .about({ kind: 'resource', server: 'shop', own })
+      .map(({ rule }) => rule.then)
+  t.same(kinds('a:cdefg'), ['allow', 'deny'])
+  t.same(kinds('a:x'), [])
+  t.same(kinds(`a:${'cdef'.repeat(2000)}`), ['deny'])
+})
+
 t.test('hostile arguments take linear time', async t => {
   const sinceMs = performance.now()
   const long = 'a'.repeat(65_000)
