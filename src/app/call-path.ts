@@ -5,8 +5,8 @@ import {
   accessScopes,
   CONNECTION,
   clientTurns,
-  KNOWN_SKILLS,
   knownCompletions,
+  knownSkills,
   ownRequestsFirst,
   requestLogLevels,
   taskSupport,
@@ -67,7 +67,7 @@ export const callPath = (parts: RouterParts, settings: CallPathSettings): Featur
     ownRequestsFirst(parts.clock),
     requestLogLevels(parts.logLevels.servers),
     taskSupport(catalog),
-    KNOWN_SKILLS,
+    knownSkills(parts.clients),
     parts.taskCalls.interceptor,
   ]
   return { interceptors, observers: [audit, callMeter, parts.sessionTasks].filter(one => one !== undefined) }

@@ -1,5 +1,4 @@
-import { Fault } from '../kernel/faults.js'
-import { type JsonText, memberOf, stringOf, textMember } from '../kernel/json/text.js'
+import { type JsonText, textMember } from '../kernel/json/text.js'
 import type { Logger } from '../kernel/logger.js'
 import { memoize } from '../kernel/memoize.js'
 import {
@@ -12,12 +11,12 @@ import {
   viewerOf,
   type Welcome,
 } from '../model/links.js'
-import { LIST_NAMES, type ListName, listsChangedBy } from '../model/listing.js'
-import { failed } from '../model/outcome.js'
+import { LIST_NAMES, listsChangedBy } from '../model/listing.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
 import { CallRecord } from './calls/call-record.js'
 import { afterChain, InterceptorChains, runChain } from './calls/interceptor-chains.js'
+import { servePage } from './clients/list-page.js'
 import { compose, type Features, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
 import { ROUTES } from './routes.js'
@@ -204,7 +203,7 @@ export class Router implements ClientHandler, ConnectionListener {
       case undefined:
         return
       case 'catalog':
-        void this.#page(call, route.list)
+        void servePage(call, route, this.#parts)
         return
       case 'owner':
         this.#parts.forwarder.forward(call, route.by)
@@ -360,20 +359,6 @@ export class Router implements ClientHandler, ConnectionListener {
     else if (method === 'notifications/elicitation/complete') urlElicitations.complete(connection, params)
     else if (this.passesUnknown) passedNotifications.toClients(connection, method, params, about)
     else passedNotifications.drop(connection, method)
-  }
-
-  async #page(call: CallRecord, list: ListName): Promise<void> {
-    try {
-      const text = call.params && memberOf(call.params, 'cursor')
-      const cursor = stringOf(text)
-      if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
-      const waitMs = this.#parts.starter.waitMsFor(call)
-      const { result, version, hints } = await this.catalog.page(call, list, cursor, waitMs)
-      if (cursor === undefined) this.#parts.clients.listed(call.client, list, version)
-      call.end({ kind: 'result', result, hints })
-    } catch (thrown) {
-      call.end(failed(Fault.from(thrown)))
-    }
   }
 }
 

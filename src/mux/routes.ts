@@ -26,7 +26,7 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
   return type === 'ref/prompt' || type === 'ref/resource' ? PLACES[type] : undefined
 }
 
-type Capability = keyof Welcome['capabilities']
+export type Capability = keyof Welcome['capabilities']
 
 /** The conditions for the use of a method. */
 export interface Conditions {

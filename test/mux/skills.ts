@@ -125,3 +125,17 @@ t.test('requests go to the owner, or end with the reason if it has no such thing
     t.match(await client.get('skills/get', { uri }), { code: -32602 })
   t.equal(world.server('a').got('skills/get').length, 0)
 })
+
+t.test('a client that asks first hears that no server has skills', async t => {
+  const world = new World({ a: { tools: [tool('t')] }, down: { skills: [skill('x')] } })
+  world.server('down').dialling = 'refuse'
+  const client = world.modern()
+  for (const method of ['skills/list', 'skills/get', 'resources/directory/read']) {
+    const call = client.call(method, { uri: 'skill://a/x/SKILL.md' })
+    await world.pass(6000, 100)
+    t.match(call.ended, { code: -32601, message: `Method not found: ${method}` })
+  }
+  world.server('down').dialling = 'open'
+  await world.pass(60_000, 100)
+  t.same(await client.list('skills/list', 'uri'), uris('down', 'x'))
+})

@@ -5,14 +5,16 @@ import { Fault } from '../../kernel/faults.js'
 import { at, memberOf, stringOf } from '../../kernel/json/text.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import { insufficientScope } from '../../model/access.js'
-import type { Downlink } from '../../model/links.js'
+import type { Downlink, Viewer } from '../../model/links.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import { announcesTasks, canAnswerQuestions, declaresTasks, hasOwnTasks } from '../../model/peer.js'
+import type { Capability } from '../routes.js'
 import { type CallVerdict, type Interceptor, NEXT, type RoutedRecord } from './call-record.js'
 import type { ClientTurns } from './client-turns.js'
 import type { ServerLevels } from './log-levels.js'
 import { partyOf } from './party-list.js'
 import { NO_COMPLETIONS } from './result-presenter.js'
+import { noMethod } from './unknown-method.js'
 
 /** Maximum time that a call waits for the proxy's own requests, which its questions could belong to. */
 const OWN_REQUESTS_MS = 1000
@@ -62,19 +64,23 @@ export const CONNECTION: Interceptor = {
 // ── stage `sending` ──
 
 /** Ends requests for skills and their directories at servers without them. */
-export const KNOWN_SKILLS: Interceptor = {
+export const knownSkills = (clients: {
+  isOffered(viewer: Viewer, needs: Capability): boolean
+}): Interceptor => ({
   name: 'skills',
   stage: 'sending',
   methods: ['skills/get', 'resources/directory/read'],
-  run: ({ connection, method, exposed, isPassed }: RoutedRecord) => {
+  run: (record: RoutedRecord) => {
+    const { connection, method, exposed, isPassed } = record
     const skills = connection.facts?.capabilities.skills
     const isSkill = method === 'skills/get'
     if (isPassed || (isSkill ? skills !== undefined : skills?.directoryRead === true)) return NEXT
+    if (!clients.isOffered(record, isSkill ? 'skills' : 'directories')) return failed(noMethod(record))
     const uri = shortName(exposed, URI_SHOWN)
     const words = isSkill ? `No skill is served at ${uri}` : `${uri} is not a directory resource`
     return failed(new Fault('invalid-params', words))
   },
-}
+})
 
 type Wait = Promise<unknown> | undefined
 

@@ -9,7 +9,14 @@ import { failed } from '../../model/outcome.js'
 import { hasOwnTasks, hasSessions } from '../../model/peer.js'
 import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
 import { noMethod } from '../calls/unknown-method.js'
-import { askedName, type Conditions, hasUnknownFilter, ROUTES, type Route } from '../routes.js'
+import {
+  askedName,
+  type Capability,
+  type Conditions,
+  hasUnknownFilter,
+  ROUTES,
+  type Route,
+} from '../routes.js'
 import type { Audience, Change } from './list-changed.js'
 
 class ClientRecord implements Audience {
@@ -106,13 +113,19 @@ export class ClientRegistry {
     return client.serverRequests === 'returned' || this.#byClient.get(client)?.announced !== undefined
   }
 
-  /** Returns whether the capability for a method was announced to a client, or exists now. */
+  /** Returns whether the capability for a method was announced to a client, exists now, or may exist. */
   mayUse(viewer: Viewer, { needs }: Conditions): boolean {
     const { client } = viewer
     if (needs === undefined || this.#byClient.get(client)?.announced?.[needs]) return true
-    const { capabilities, isComplete } = this.#catalog.offer(viewer)
     // An unconnected server may have it, so a sessionless client may ask; sessions got a final list.
-    return (!isComplete && client.serverRequests === 'returned') || Boolean(capabilities[needs])
+    const isOpen = client.serverRequests === 'returned' && !this.#catalog.offer(viewer).isComplete
+    return isOpen || this.isOffered(viewer, needs)
+  }
+
+  /** Returns whether a capability was announced to a client, or exists now. */
+  isOffered(viewer: Viewer, needs: Capability): boolean {
+    const { announced } = this.#byClient.get(viewer.client) ?? {}
+    return Boolean(announced?.[needs] || this.#catalog.offer(viewer).capabilities[needs])
   }
 
   /** Ends calls of methods that their client does not have. */
