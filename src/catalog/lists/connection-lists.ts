@@ -3,13 +3,12 @@ import { Fault } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import type { Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
-import { announcesTasks, hasSessions, type ServerFacts } from '../../model/peer.js'
 import type { Connection } from '../../peers/connection.js'
 import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { isForOne, type OwnPeerRequest } from '../../peers/own-requests.js'
 import { isSameList, type Listed } from '../listed.js'
-import { type ReadList, readList, withoutTaskSupport } from './list-reader.js'
+import { type ReadList, readList } from './list-reader.js'
 import { type ListState, type ListStates, newListStates, type Reading } from './list-state.js'
 import { offers } from './profile-cache.js'
 import type { ServerView } from './server-view.js'
@@ -143,7 +142,7 @@ export class ConnectionLists {
       for (const state of this.#known(connection)) {
         const { known } = state
         if (known === undefined) continue
-        const listed = view.show(state.list, known.listed.raw)
+        const listed = view.show(state.list, known.listed.raw, connection.facts)
         listed.locked?.wasRead(known.isWhole)
         this.#keep(state, { ...known, listed })
       }
@@ -263,8 +262,7 @@ export class ConnectionLists {
       const found = offers(link.facts, list)
         ? await readList(connection.meter.traces?.over(link) ?? link, list, limit, bounds)
         : EMPTY
-      const isAsSaid = list !== 'tools' || mayRunAsTasks(link.facts)
-      this.#wasRead(state, isAsSaid ? found : withoutTaskSupport(found))
+      this.#wasRead(state, found)
     } catch (thrown) {
       state.isDue = true
       state.failingSinceMs ??= clock.nowMs()
@@ -300,8 +298,9 @@ export class ConnectionLists {
     if (cutAt !== undefined) connection.bounds.hit(cutAt, { list })
     if (!isWhole)
       log.warn({ server: connection.server.name, list, why, items: items.length }, 'a list is incomplete')
-    const isUnchanged = before !== undefined && isSameList(before.listed.raw, items)
-    const listed = isUnchanged ? before.listed : view.show(list, items)
+    const isShown = before !== undefined && view.isShownAs(before.listed, list, connection.facts)
+    const isUnchanged = isShown && isSameList(before.listed.raw, items)
+    const listed = isUnchanged ? before.listed : view.show(list, items, connection.facts)
     this.#checkRoom(connection, listed)
     state.failingSinceMs = undefined
     state.unreadWhy = undefined
@@ -348,9 +347,6 @@ export class ConnectionLists {
     throw bounds.overloaded('listBytes', `its connections list ${max} bytes of different lists`)
   }
 }
-
-/** Returns whether tools of a server may say that they run as tasks: 2026-07-28 has no such member. */
-const mayRunAsTasks = (facts: ServerFacts): boolean => hasSessions(facts) && announcesTasks(facts)
 
 /** Returns whether other clients have calls in flight on a shared connection. */
 const hasOthersCalls = ({ inFlight, link, onlyClient, clients }: Connection): boolean =>

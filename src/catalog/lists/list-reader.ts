@@ -3,13 +3,11 @@ import {
   EMPTY_ARRAY,
   elementsOf,
   type JsonText,
-  kindOf,
   memberOf,
   objectText,
   ownText,
   stringOf,
   textOf,
-  withoutMember,
 } from '../../kernel/json/text.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { LimitName } from '../../kernel/limits.js'
@@ -76,12 +74,6 @@ export const readList = async (
   }
   return cutAt('pages', items, bounds)
 }
-
-/** Returns the tools of a server that does not run them as tasks, regardless of what they say. */
-export const withoutTaskSupport = (tools: ReadList): ReadList => ({
-  ...tools,
-  items: tools.items.map(tool => (kindOf(tool) === 'object' ? withoutMember(tool, 'execution') : tool)),
-})
 
 /** Throws the Fault that arrived instead of a first page. */
 const afterNoPage = (outcome: Exclude<Answer, { kind: 'result' }>, method: string): ReadList => {

@@ -141,7 +141,7 @@ export class ProfileCache {
     const isSame = view.server === from.server
     const profiles = isSame ? this.#own(view) : this.#by(view)
     for (const [key, profile] of this.#by(from)) {
-      const lists = mapLists(profile, (list, { raw }) => view.show(list, raw))
+      const lists = mapLists(profile, (list, { raw }) => view.show(list, raw, profile.facts))
       if (isSame) profiles.set(key, { ...profile, lists })
       // The server's own data from its last run takes precedence.
       else if (!profiles.has(key))
@@ -213,7 +213,7 @@ const mapLists = ({ lists }: CachedProfile, change: (list: ListName, listed: Lis
 const fromSnapshot = ({ facts, lists }: ServerSnapshot, view: ServerView): CachedProfile => {
   const shown = collect(list => {
     const raw = offers(facts, list) ? lists[list] : []
-    return raw && view.show(list, raw)
+    return raw && view.show(list, raw, facts)
   })
   return { ...cachedProfile(facts, shown), unread: new Set(LIST_NAMES), isFromDisk: true }
 }

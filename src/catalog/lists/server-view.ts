@@ -5,6 +5,7 @@ import type { Logger } from '../../kernel/logger.js'
 import type { Meter, RepairKind } from '../../kernel/meter.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
+import { announcesTasks, hasSessions, type ServerFacts } from '../../model/peer.js'
 import type { Server } from '../../peers/server.js'
 import { appFactsOf } from '../app-facts.js'
 import { createToolFilter, describedBy, type Exposure, type ReadLock, type ToolFilter } from '../exposure.js'
@@ -21,6 +22,13 @@ const SCHEMALESS_MAX = 1000
 const SHOWN_BYTES = 128
 
 let views = 0
+
+/**
+ * Returns whether tools may say that they run as tasks (2025-11-25, server/tools, `execution`): only a server
+ * that announces tasks runs them.
+ */
+const listsTaskSupport = (list: ListName, facts: ServerFacts | undefined): boolean =>
+  list === 'tools' && facts !== undefined && hasSessions(facts) && announcesTasks(facts)
 
 /** Receives the log entries for repairs. */
 interface Notes {
@@ -87,25 +95,32 @@ export class ServerView {
   }
 
   /** Converts a list to its exposed form; returns the same reference for the same list. */
-  show(list: ListName, raw: readonly JsonText[]): Listed {
-    const key = `${list} ${digestOf([arrayText(raw)])}`
+  show(list: ListName, raw: readonly JsonText[], facts?: ServerFacts): Listed {
+    const hasTasks = listsTaskSupport(list, facts)
+    const key = `${list} ${hasTasks} ${digestOf([arrayText(raw)])}`
     const isFiltered = list === 'tools' && !this.tools.isOpen
     return this.#shown.get(key, () => {
       const locked = this.exposure.lock?.read(list, raw)
-      return listedOf({ key, raw, locked, isFiltered }, () => this.#items(list, raw, locked))
+      return listedOf({ key, raw, locked, isFiltered }, () => this.#items(list, raw, locked, hasTasks))
     })
+  }
+
+  /** Returns whether a shown list was made from the same facts about the server. */
+  isShownAs({ key }: Listed, list: ListName, facts: ServerFacts | undefined): boolean {
+    return key.startsWith(`${list} ${listsTaskSupport(list, facts)} `)
   }
 
   #items(
     list: ListName,
     raw: readonly JsonText[],
     locked: ReadLock | undefined,
+    hasTasks: boolean,
   ): Pick<Listed, 'items' | 'leftOut'> {
     const items = new Map<string, Unplaced>()
     const leftOut = { filter: 0, broken: 0, twice: 0 }
     for (const [at, text] of raw.entries()) {
       const lock = locked?.states[at]
-      const item = this.#showOne(list, lock?.shown ?? text)
+      const item = this.#showOne(list, lock?.shown ?? text, hasTasks)
       if (typeof item === 'string') leftOut[item] += 1
       else if (items.has(item.own)) {
         leftOut.twice += 1
@@ -133,7 +148,7 @@ export class ServerView {
   }
 
   /** Converts an item to its exposed form, or returns the reason to hide it. */
-  #showOne(list: ListName, raw: JsonText): Unplaced | 'filter' | 'broken' {
+  #showOne(list: ListName, raw: JsonText, hasTasks: boolean): Unplaced | 'filter' | 'broken' {
     const repaired = repairItem(list, raw)
     if ('dropped' in repaired) {
       const own = textMember(raw, LISTS[list].identity)
@@ -142,7 +157,7 @@ export class ServerView {
     }
     const { item, own, notes } = repaired
     for (const note of notes) this.#repaired(list, own, note, 'item')
-    if (list === 'tools') return this.#tool(own, item)
+    if (list === 'tools') return this.#tool(own, hasTasks ? item : withoutMember(item, 'execution'))
     const exposed = list === 'prompts' ? this.exposeName(list, own) : this.exposeUri(own)
     const name = list === 'prompts' ? exposed : undefined
     const text = rewriteItem(list, item, { name, uri: this.exposeUri })

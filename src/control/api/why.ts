@@ -8,7 +8,7 @@ import { projectLegacyResult } from '../../eras/index.js'
 import { isErrorId, RUN } from '../../kernel/error-ids.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
-import { arrayText, objectText, textMember } from '../../kernel/json/text.js'
+import { arrayText, memberOf, objectText, textMember } from '../../kernel/json/text.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { isLegacyRevision } from '../../model/revision.js'
@@ -159,7 +159,7 @@ const ofItem = (context: ControlApiContext, query: string, revision: string | un
 /** Returns true if clients of an older revision see a different item. */
 const isChangedFor = (
   context: ControlApiContext,
-  { view, list, own }: Found,
+  { view, list, own, raw }: Found,
   revision: string | undefined,
 ): boolean => {
   if (revision === undefined || !isLegacyRevision(revision)) return false
@@ -167,7 +167,9 @@ const isChangedFor = (
   if (item === undefined) return false
   const { member, method } = LISTS[list]
   const page = objectText([[member, arrayText([item.text])]])
-  return projectLegacyResult(revision, method, page) !== page
+  // Only servers that announce tasks may say that a tool runs as one.
+  const hasLess = memberOf(raw, 'execution') !== undefined && memberOf(item.text, 'execution') === undefined
+  return hasLess || projectLegacyResult(revision, method, page) !== page
 }
 
 const explainItem = (context: ControlApiContext, query: string, item: Found): Why => {
