@@ -7,7 +7,7 @@ import type { Connection } from '../../peers/connection.js'
 import { type DeclaredSet, NOTHING_DECLARED } from '../../peers/declared-sets.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import { isForOne, type OwnPeerRequest } from '../../peers/own-requests.js'
-import { isSameList, type Listed } from '../listed.js'
+import type { Listed } from '../listed.js'
 import { type ReadList, readList } from './list-reader.js'
 import { type ListState, type ListStates, newListStates, type Reading } from './list-state.js'
 import { offers } from './profile-cache.js'
@@ -298,9 +298,7 @@ export class ConnectionLists {
     if (cutAt !== undefined) connection.bounds.hit(cutAt, { list })
     if (!isWhole)
       log.warn({ server: connection.server.name, list, why, items: items.length }, 'a list is incomplete')
-    const isShown = before !== undefined && view.isShownAs(before.listed, list, connection.facts)
-    const isUnchanged = isShown && isSameList(before.listed.raw, items)
-    const listed = isUnchanged ? before.listed : view.show(list, items, connection.facts)
+    const listed = view.show(list, items, connection.facts, before?.listed)
     this.#checkRoom(connection, listed)
     state.failingSinceMs = undefined
     state.unreadWhy = undefined

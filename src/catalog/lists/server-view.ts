@@ -9,7 +9,15 @@ import { announcesTasks, hasSessions, type ServerFacts } from '../../model/peer.
 import type { Server } from '../../peers/server.js'
 import { appFactsOf } from '../app-facts.js'
 import { createToolFilter, describedBy, type Exposure, type ReadLock, type ToolFilter } from '../exposure.js'
-import { digestOf, type Item, type Listed, listedOf, packItems, type Unplaced } from '../listed.js'
+import {
+  digestOf,
+  type Item,
+  isSameList,
+  type Listed,
+  listedOf,
+  packItems,
+  type Unplaced,
+} from '../listed.js'
 import { exposedName } from '../names/names.js'
 import { rewriteItem, type UriMap } from '../names/rewrite.js'
 import { type AliasFinder, exposedUri, schemeAliases, splitUri } from '../names/uris.js'
@@ -94,20 +102,20 @@ export class ServerView {
     return this.exposure.access?.sees(caller) !== false
   }
 
-  /** Converts a list to its exposed form; returns the same reference for the same list. */
-  show(list: ListName, raw: readonly JsonText[], facts?: ServerFacts): Listed {
+  /**
+   * Converts a list to its exposed form; returns the same reference for the same list. `before` is compared
+   * first, which is faster.
+   */
+  show(list: ListName, raw: readonly JsonText[], facts?: ServerFacts, before?: Listed): Listed {
     const hasTasks = listsTaskSupport(list, facts)
-    const key = `${list} ${hasTasks} ${digestOf([arrayText(raw)])}`
+    const kind = `${list} ${hasTasks} `
+    if (before?.key.startsWith(kind) === true && isSameList(before.raw, raw)) return before
+    const key = kind + digestOf([arrayText(raw)])
     const isFiltered = list === 'tools' && !this.tools.isOpen
     return this.#shown.get(key, () => {
       const locked = this.exposure.lock?.read(list, raw)
       return listedOf({ key, raw, locked, isFiltered }, () => this.#items(list, raw, locked, hasTasks))
     })
-  }
-
-  /** Returns whether a shown list was made from the same facts about the server. */
-  isShownAs({ key }: Listed, list: ListName, facts: ServerFacts | undefined): boolean {
-    return key.startsWith(`${list} ${listsTaskSupport(list, facts)} `)
   }
 
   #items(

@@ -394,3 +394,18 @@ t.test('a caller that may not see a server does not know its tasks', async t => 
   t.same(a.last('tasks/get').params, { taskId: 't1' })
   call.cancel()
 })
+
+t.test('tools say that they run as tasks only where their server does that', async t => {
+  const supports = async (script: Script) => {
+    const world = new World({ a: script })
+    const client = await world.client()
+    const { result } = (await client.get('tools/list')) as {
+      result: { tools: { execution?: { taskSupport: string } }[] }
+    }
+    return result.tools.map(({ execution }) => execution?.taskSupport)
+  }
+  t.same(await supports(legacy), ['optional', 'required', 'forbidden', undefined])
+  const nothing = [undefined, undefined, undefined, undefined]
+  t.same(await supports({ ...legacy, announced: {}, capabilities: {} }), nothing)
+  t.same(await supports({ ...modern, tools: legacy.tools ?? [] }), nothing)
+})
