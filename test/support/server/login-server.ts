@@ -73,7 +73,7 @@ export class LoginServer {
 
   constructor(tls?: Certificate) {
     const take = (request: IncomingMessage, response: ServerResponse) => void this.#take(request, response)
-    this.http = tls === undefined ? createServer(take) : (createTlsServer(tls, take) as unknown as Server)
+    this.http = tls === undefined ? createServer(take) : createTlsServer(tls, take)
   }
 
   /** With a certificate for `localhost`, it uses TLS. */
