@@ -3,7 +3,7 @@ import * as clients from './checks/clients.js'
 import * as config from './checks/configuration.js'
 import * as daemon from './checks/daemon.js'
 import * as own from './checks/installation.js'
-import { lookAtCallRules } from './checks/rules.js'
+import { lookAtApprovals, lookAtCallRules } from './checks/rules.js'
 import { lookAtSecretFiles } from './checks/secret-files.js'
 import * as servers from './checks/servers.js'
 import * as texts from './checks/texts.js'
@@ -53,6 +53,7 @@ export const CHECKS: readonly Check[] = [
   check('D016', ['config'], config.lookAtTwins),
   check('D017', ['config', 'installation'], (facts, { state }) => lookAtSecretFiles(facts, state.path)),
   check('D017', ['config'], lookAtCallRules),
+  check('D018', ['config'], lookAtApprovals),
   check('D020', ['config'], config.lookAtVariables),
   check('D021', ['config', 'shell'], config.lookAtOrigins),
   check('D022', ['shell', 'config'], config.lookAtShell),

@@ -331,6 +331,16 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
       { message: /^rule 1 allows what a later rule does not, by the name of the client/ },
     ],
   ],
+  D018: [
+    [
+      { config: ruled({ then: 'ask', ask: { of: { people: 'ann' } } }) },
+      { message: 'rule 1 asks another person: without "auth", there is none', level: 'warn', subject: '#1' },
+    ],
+    [
+      { config: ruled({ id: 'a', then: 'ask', ask: { via: 'page' } }) },
+      { message: 'rule "a" asks on a page, and without "listen" there may be none', level: 'warn' },
+    ],
+  ],
   D020: [
     [
       { config: { ...WELL.config, waiting: [{ name: 'git', lacks: ['NEEDED'] }] } },

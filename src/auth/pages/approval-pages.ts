@@ -83,25 +83,32 @@ export class ApprovalPages {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s)
-    const { method = '' } = request
+    const { url = '' } = request
+    const [path = '', query = ''] = url.split(/\?(.*)/s)
     const isBack = path === CALLBACK_PATH
-    if (method !== 'GET' && method !== 'HEAD' && (method !== 'POST' || isBack)) {
+    if (!isAllowed(request, isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
       return
     }
     const answer = new URLSearchParams(query)
     const away = isBack ? this.#away.get(answer.get('state') ?? '') : undefined
-    const id = away?.id ?? path.slice(APPROVAL_PATH.length + 1)
-    const visit = this.#visitOf(id, request, response)
+    const visit = this.#visitOf(away?.id ?? path.slice(APPROVAL_PATH.length + 1), request, response)
     if (visit === undefined) sendPage(response, NO_APPROVAL)
-    else if (isLoopbackHost(this.#base.hostname) && request.headers.host !== this.#base.host) {
-      // Cookies of `localhost` are not sent to 127.0.0.1.
-      const Location = `${baseUrlOf(this.#base)}${isBack ? request.url : path}`
-      response.writeHead(307, { Location, 'Cache-Control': 'no-store' }).end()
-    } else if (away !== undefined) await this.#back(visit, answer, away.pending)
-    else if (method === 'POST') await this.#post(visit)
+    else if (this.#isElsewhere(request)) {
+      const location = `${baseUrlOf(this.#base)}${isBack ? url : path}`
+      response.writeHead(307, { Location: location, 'Cache-Control': 'no-store' }).end()
+    } else if (away === undefined) await this.#serve(visit)
+    else await this.#back(visit, answer, away.pending)
+  }
+
+  async #serve(visit: Visit): Promise<void> {
+    if (visit.request.method === 'POST') await this.#post(visit)
     else this.#show(visit)
+  }
+
+  /** Cookies of `localhost` are not sent to 127.0.0.1. */
+  #isElsewhere({ headers }: IncomingMessage): boolean {
+    return isLoopbackHost(this.#base.hostname) && headers.host !== this.#base.host
   }
 
   /** Undefined for an approval that does not wait. */
@@ -177,7 +184,7 @@ export class ApprovalPages {
   }
 
   async #post(visit: Visit): Promise<void> {
-    const { request, response, approvals, approval } = visit
+    const { request, response } = visit
     const form = (await readForm(request)) ?? new URLSearchParams()
     const { origin = 'null' } = request.headers
     const isOurs = origin === 'null' || origin === this.#base.origin
@@ -186,19 +193,19 @@ export class ApprovalPages {
       return
     }
     const action = form.get('action')
-    if (action !== 'allow' && action !== 'deny') {
-      await this.#identify(visit, action, form.get('token') ?? '')
-      return
-    }
+    if (action === 'allow' || action === 'deny') this.#decide(visit, action === 'allow')
+    else await this.#identify(visit, action, form.get('token') ?? '')
+  }
+
+  #decide(visit: Visit, isAllowed: boolean): void {
+    const { response, approvals, approval } = visit
     const by = this.#visitor(visit)
-    if (by === undefined || !this.#mayDecide(visit, by)) {
-      if (by === undefined) this.#ask(visit, 'Show first that you may decide.')
-      else sendPage(response, notYoursPage(this.#form(visit)))
-      return
+    if (by === undefined) this.#ask(visit, 'Show first that you may decide.')
+    else if (!this.#mayDecide(visit, by)) sendPage(response, notYoursPage(this.#form(visit)))
+    else {
+      const isFirst = approvals.records.decide(approval, isAllowed, { by, via: 'page' })
+      sendPage(response, isFirst ? decidedPage(isAllowed) : NO_APPROVAL)
     }
-    const isAllowed = action === 'allow'
-    const isFirst = approvals.records.decide(approval, isAllowed, { by, via: 'page' })
-    sendPage(response, isFirst ? decidedPage(isAllowed) : NO_APPROVAL)
   }
 
   async #identify(visit: Visit, action: string | null, token: string): Promise<void> {
@@ -275,6 +282,9 @@ export class ApprovalPages {
     return createHmac('sha256', this.#csrfKey).update(nameOf(approval, browser)).digest('base64url')
   }
 }
+
+const isAllowed = ({ method = '' }: IncomingMessage, isBack: boolean): boolean =>
+  method === 'GET' || method === 'HEAD' || (method === 'POST' && !isBack)
 
 /** Returns the key of an approval in one browser. */
 const nameOf = ({ id }: Approval, browser: string): string => `${id}.${tokenHash(browser)}`

@@ -85,7 +85,7 @@ export class Browsers {
     this.#approvals.forget(visit)
   }
 
-  /** Returns the person who signed in with this browser, unless a client could have done it with its token. */
+  /** Returns the person who signed in with this browser, unless a client with a token could have done it. */
   presentAs(request: IncomingMessage, response: ServerResponse): Principal | undefined {
     const principal = this.signedInAs(request, response)
     return this.#people?.hasPageProof(principal) === true ? undefined : principal

@@ -137,7 +137,7 @@ const WINDOWS_RIGHTS =
   'On Windows, files have the rights of their folder: keep those with secrets in your profile'
 
 /** Findings of `doctor` beyond problems in the file itself. */
-const FURTHER = ['D012', 'D013', 'D014', 'D015', 'D016', 'D017', 'D059']
+const FURTHER = ['D012', 'D013', 'D014', 'D015', 'D016', 'D017', 'D018', 'D059']
 
 const findings = async (config: string | undefined): Promise<readonly Finding[]> => {
   const [{ examine, gatherOnce, worstFirst }, { sourcesOf }] = await Promise.all([

@@ -77,6 +77,19 @@ export const CONFIGURATION_CAUSES = {
     says: '{rule} allows what a later rule does not, by the name of the client, which any client can choose',
     fix: 'name "people" or "scopes" as well',
   },
+  D018: {
+    about: 'approvals that nobody can give',
+    says: '{rule} asks another person: without "auth", there is none',
+    fix: 'add "auth", or remove "of" from its "ask"',
+  },
+  'D018.scopes': {
+    says: '{rule} asks a person with the scopes {scopes}, which no person or grant has',
+    fix: 'correct "of", or give the scopes to a person',
+  },
+  'D018.page': {
+    says: '{rule} asks on a page, and without "listen" there may be none',
+    fix: 'add "listen", for example { "port": 8808 }',
+  },
   D020: {
     about: 'variables',
     says: '{name} is not set, and {server} waits for it',

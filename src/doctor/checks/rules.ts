@@ -24,6 +24,52 @@ export const lookAtCallRules = ({ loaded, entries, waiting }: ConfigFacts): read
   })
 }
 
+/** Finds rules that ask where nobody can answer. */
+export const lookAtApprovals = ({ loaded }: ConfigFacts): readonly Finding[] => {
+  const { rules = [], auth, listen } = loaded.config ?? {}
+  const hasPage = listen?.http !== false && (listen?.isGiven === true || auth !== undefined)
+  return rules.flatMap(each => {
+    const { ask } = each
+    if (ask === undefined) return []
+    const [rule, more] = [ruleName(each), { subject: each.id }]
+    const scopes = ask.of?.scopes ?? []
+    const needsPage = ask.of !== undefined || ask.via === 'page'
+    const isAlone = ask.of !== undefined && auth === undefined
+    return [
+      ...(isAlone ? [finding('D018', { rule }, more)] : []),
+      ...(auth === undefined || canHave(scopes, auth)
+        ? []
+        : [finding('D018.scopes', { rule, scopes: scopes.join(' ') }, more)]),
+      ...(needsPage && !isAlone && !hasPage ? [finding('D018.page', { rule }, more)] : []),
+    ]
+  })
+}
+
+/** Returns whether a person or a grant of groups may have all of these scopes. */
+const canHave = (scopes: readonly string[], auth: NonNullable<Auth>): boolean => {
+  const { people, grants, baseScope, scopeImplies } = auth
+  const holders = [
+    ...people.map(person => person.scopes ?? [baseScope]),
+    grants.flatMap(grant => grant.scopes),
+    // Tokens of issuers carry scopes of their own.
+    ...(auth.issuers.length > 0 ? [scopes] : []),
+  ]
+  return holders.some(own => {
+    const all = impliedBy(own, scopeImplies)
+    return scopes.every(scope => all.has(scope))
+  })
+}
+
+const impliedBy = (
+  scopes: readonly string[],
+  implies: Readonly<Record<string, readonly string[]>>,
+): ReadonlySet<string> => {
+  const all = new Set(scopes)
+  // A set also visits what is added meanwhile.
+  for (const scope of all) for (const other of implies[scope] ?? []) all.add(other)
+  return all
+}
+
 type Auth = NonNullable<ConfigFacts['loaded']['config']>['auth']
 
 /** Users of issuers are not known; other callers are programs on this machine, or addresses. */

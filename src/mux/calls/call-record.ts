@@ -66,7 +66,7 @@ export interface CallApproval {
    * else, perhaps a new question, replaces the request.
    */
   use(): CallVerdict | Promise<CallVerdict>
-  /** Returns what a state of the server's own questions carries, so that its retry needs no other approval. */
+  /** Returns what a state of the server's own questions carries: its retry needs no other approval. */
   next(): ApprovedState | undefined
 }
 

@@ -4,11 +4,12 @@ import { Deferred } from '../../kernel/async/deferred.js'
 import { type JsonText, kindOf, memberOf, repeatedKey, textMember, textOf } from '../../kernel/json/text.js'
 import type { Client, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import type { ClientCapabilities } from '../../model/peer.js'
 import { Progress } from '../../model/progress.js'
 import { type CallVerdict, type RoutedRecord, TAKEN } from '../calls/call-record.js'
 import { inputRequired } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
-import { pageQuestion, questionForm, questionText } from './approval-question.js'
+import { pageQuestion, type Question, questionForm, questionText } from './approval-question.js'
 import type { Approval, ApprovalRecords } from './approval-records.js'
 import type { SessionAnswers } from './approval-sessions.js'
 import {
@@ -127,31 +128,16 @@ export class ApprovalAsking {
   }
 
   #methodFor(record: RoutedRecord, approval: Approval): { readonly is: Method; readonly text?: string } {
-    const { client, method, ownName: name, owner, params } = record
-    const { rule } = approval.subject
+    const { ask } = approval.subject.rule
     const url = this.#context.pageUrl(approval.id)
     const isReachable = url !== undefined || this.#context.hasCommands()
-    const otherwise = { is: isReachable ? 'refusal' : 'impossible' } as const
-    if (rule.ask.of !== undefined) return isReachable ? { is: 'hold' } : otherwise
-    const canAsk = client.serverRequests === 'pushed' || mayNeedInput(method)
-    const elicitation =
-      canAsk && client.revision >= ASKABLE_SINCE ? client.capabilities.elicitation : undefined
-    const args = params && memberOf(params, 'arguments')
-    const facts = {
-      method,
-      server: owner.server.name,
-      name,
-      arguments: args,
-      rule,
-      url,
-      changed: approval.changed,
-    }
-    const text =
-      elicitation?.form === true && rule.ask.via === 'client'
-        ? questionText({ ...facts, endsAtMs: approval.endsAtMs })
-        : undefined
+    if (ask.of !== undefined) return { is: isReachable ? 'hold' : 'impossible' }
+    const elicitation = elicitationOf(record)
+    const takesForm = elicitation?.form === true && ask.via === 'client'
+    const text = takesForm ? questionText(questionOf(record, approval, url)) : undefined
     if (text !== undefined) return { is: 'form', text }
-    return elicitation?.url === true && url !== undefined ? { is: 'url' } : otherwise
+    if (elicitation?.url === true && url !== undefined) return { is: 'url' }
+    return { is: isReachable ? 'refusal' : 'impossible' }
   }
 
   /** Asks in a result; the client returns with the sealed state. */
@@ -294,6 +280,21 @@ export class ApprovalAsking {
     return () => timer.cancel()
   }
 }
+
+/** Returns how a client can be asked about a call; undefined if it cannot. */
+const elicitationOf = ({ client, method }: RoutedRecord): ClientCapabilities['elicitation'] => {
+  const canAsk = client.serverRequests === 'pushed' || mayNeedInput(method)
+  return canAsk && client.revision >= ASKABLE_SINCE ? client.capabilities.elicitation : undefined
+}
+
+const questionOf = (
+  { method, owner, ownName: name, params }: RoutedRecord,
+  { subject, changed, endsAtMs }: Approval,
+  url: string | undefined,
+): Question => ({
+  ...{ method, server: owner.server.name, name, rule: subject.rule, changed, endsAtMs, url },
+  arguments: params && memberOf(params, 'arguments'),
+})
 
 const formParams = (message: string, isForSession: boolean): JsonText =>
   textOf({ mode: 'form', message, requestedSchema: questionForm(isForSession) })

@@ -7,7 +7,10 @@ import { maskSecrets } from '../../kernel/secrets/mask.js'
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}`<>]|(?! )\p{Zs}/gu
 
 const escaped = (text: string): string =>
-  [...text.split('')].map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+  Array.from(
+    { length: text.length },
+    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
 
 /** Writes JSON text without characters that deceive a reader; it means the same. */
 export const shownJson = (json: string): string => json.replace(HIDDEN, escaped)
@@ -43,7 +46,9 @@ class ShownValue {
         return this.#array(value, level)
       case 'string':
         return this.#string(stringOf(value) ?? '')
-      default:
+      case 'number':
+      case 'boolean':
+      case 'null':
         return this.#scalar(canonicalJson(value))
     }
   }
@@ -71,7 +76,7 @@ class ShownValue {
 
   #string(text: string): string {
     const plain = maskSecrets(text)
-    const characters = [...plain]
+    const characters = Array.from(plain)
     const left = characters.length - this.#stringChars
     if (left <= 0) return shownJson(JSON.stringify(plain))
     const kept = characters.slice(0, this.#stringChars).join('')

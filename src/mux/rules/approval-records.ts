@@ -123,6 +123,18 @@ const UNREAD_PART = 1 / 2
 /** Returns whether an approval still counts against its principal's share. */
 const isOpen = ({ state }: Approval): boolean => state === 'waiting' || state === 'granted'
 
+/** Returns whether the next equal call can take an approval over; a declined one refuses once. */
+const isLeft = (approval: Approval): boolean =>
+  isOpen(approval) || (approval.state === 'declined' && !approval.isReported)
+
+/** Returns whether two approvals are about the same request of one principal. */
+export const isSameCall = (one: ApprovalSubject, other: ApprovalSubject): boolean =>
+  one.digest === other.digest &&
+  one.principal === other.principal &&
+  one.server === other.server &&
+  one.method === other.method &&
+  one.name === other.name
+
 /** The approvals of this process; they are never stored anywhere else. */
 export class ApprovalRecords {
   readonly #options: ApprovalRecordsOptions
@@ -160,16 +172,15 @@ export class ApprovalRecords {
   }
 
   /** Returns the approval that an earlier equal call has left, if no other call has it. */
-  leftFor({ principal, server, method, name, digest, ruleDigest }: ApprovalSubject): Approval | undefined {
-    for (const each of this.#all.values()) {
-      const { subject } = each
-      if (subject.digest !== digest || subject.principal !== principal || subject.ruleDigest !== ruleDigest)
-        continue
-      if (subject.server !== server || subject.method !== method || subject.name !== name) continue
-      const isLeft = isOpen(each) || (each.state === 'declined' && !each.isReported)
-      if (isLeft && !each.isHeld && !each.isSealed) return each
-    }
-    return undefined
+  leftFor(wanted: ApprovalSubject): Approval | undefined {
+    return [...this.#all.values()].find(
+      each =>
+        isSameCall(each.subject, wanted) &&
+        each.subject.ruleDigest === wanted.ruleDigest &&
+        isLeft(each) &&
+        !each.isHeld &&
+        !each.isSealed,
+    )
   }
 
   get waiting(): readonly Approval[] {

@@ -16,6 +16,7 @@ import {
   ApprovalRecords,
   type ApprovalRecordsOptions,
   type ApprovalSubject,
+  isSameCall,
 } from './approval-records.js'
 import { SessionAnswers } from './approval-sessions.js'
 import {
@@ -127,13 +128,17 @@ export class Approvals {
     if (named === undefined || approval === undefined) return undefined
     if (!isSameCall(approval.subject, subject) || approval.isHeld) return failed(invalidState())
     if (approval.subject.ruleDigest !== subject.ruleDigest) return undefined
-    if (named.nonce !== undefined) return this.#nextRound(record, approval, named.nonce)
+    return named.nonce === undefined
+      ? this.#returned(record, approval, subject)
+      : this.#nextRound(record, approval, named.nonce)
+  }
+
+  /** Continues the call of a client that returns with the answer to its question. */
+  #returned(record: RoutedRecord, approval: Approval, subject: ApprovalSubject): Verdict {
     if (approval.state === 'used' || approval.isReported) return failed(invalidState())
-    if (approval.state === 'waiting')
-      return this.#isChanged(approval, subject)
-        ? this.#refuseChanged(approval)
-        : this.#asking.answered(record, approval)
-    return this.#goOn(record, approval)
+    if (approval.state !== 'waiting') return this.#goOn(record, approval)
+    if (this.#isChanged(approval, subject)) return this.#refuseChanged(approval)
+    return this.#asking.answered(record, approval)
   }
 
   /** Lets the next request of an approved call through, whose server has asked for more input. */
@@ -253,10 +258,3 @@ const definitionOf = (item: JsonText): JsonText =>
     const kept = withoutMembers(meta, ({ key }) => !/^(?:ui$|ui\/|openai\/)/.test(key))
     return isEmpty(kept) ? undefined : kept
   })
-
-const isSameCall = (one: ApprovalSubject, other: ApprovalSubject): boolean =>
-  one.principal === other.principal &&
-  one.server === other.server &&
-  one.method === other.method &&
-  one.name === other.name &&
-  one.digest === other.digest

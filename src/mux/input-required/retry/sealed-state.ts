@@ -229,18 +229,8 @@ const decodeState = (text: JsonText): SealedState | undefined => {
 const factsOf = (text: JsonText): SealedFacts | undefined => {
   const kind = textMember(text, 'k') ?? ''
   switch (kind) {
-    case 'park': {
-      const park = parkOf(text)
-      const round = numberOf(memberOf(text, 'r'))
-      if (park === undefined || round === undefined) return undefined
-      return {
-        kind,
-        ...park,
-        round,
-        asked: askedOf(listOf(text, 'q')),
-        history: historyOf(listOf(text, 'h')),
-      }
-    }
+    case 'park':
+      return parkFactsOf(text)
     case 'pre': {
       const park = parkOf(text)
       return park && { kind, ...park }
@@ -249,10 +239,8 @@ const factsOf = (text: JsonText): SealedFacts | undefined => {
       return relayOf(text)
     case 'url':
       return { kind, elicitations: stringsOf(listOf(text, 'e')), ...approvedIn(text) }
-    case 'approval': {
-      const { approval, replica } = approvedIn(text)
-      return approval && replica !== undefined ? { kind, approval, replica } : undefined
-    }
+    case 'approval':
+      return approvalOf(text)
     case 'sign-in':
       return { kind, link: textMember(text, 'l') ?? '' }
     case 'roots':
@@ -286,6 +274,22 @@ const relayOf = (text: JsonText): RelayFacts => ({
   inner: memberOf(text, 's'),
   ...approvedIn(text),
 })
+
+const parkFactsOf = (text: JsonText): ParkFacts | undefined => {
+  const park = parkOf(text)
+  const round = numberOf(memberOf(text, 'r'))
+  if (park === undefined || round === undefined) return undefined
+  return {
+    ...{ kind: 'park', ...park, round },
+    asked: askedOf(listOf(text, 'q')),
+    history: historyOf(listOf(text, 'h')),
+  }
+}
+
+const approvalOf = (text: JsonText): ApprovalFacts | undefined => {
+  const { approval, replica } = approvedIn(text)
+  return approval && replica !== undefined ? { kind: 'approval', approval, replica } : undefined
+}
 
 const approvedIn = (text: JsonText): { readonly replica?: string; readonly approval?: Approved } => {
   const replica = textMember(text, 'i')
