@@ -18,9 +18,12 @@ interface AppTools {
   readonly hasHidden: boolean
 }
 
+/** Tools have `_meta` since this revision; without it, hosts find no interface and hide no tool. */
+const WITH_META = '2025-06-18'
+
 /** Returns whether a client declared that it shows apps. */
-export const showsApps = ({ capabilities: { declared } }: Pick<Client, 'capabilities'>): boolean =>
-  declared?.extensions.has(UI) === true
+export const showsApps = ({ capabilities, revision }: Pick<Client, 'capabilities' | 'revision'>): boolean =>
+  capabilities.declared?.extensions.has(UI) === true && revision >= WITH_META
 
 /** Reads a merged tool list once. */
 export const appToolsIn = memoize(({ parts, byExposed }: Merged): AppTools => {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { textOf } from '../../../src/kernel/json/text.js'
 import { readExtensions } from '../../../src/model/extensions.js'
 import { type ClientCapabilities, NO_CAPABILITIES } from '../../../src/model/peer.js'
+import type { Revision } from '../../../src/model/revision.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { World, type WorldOptions } from '../../support/proxy/router.js'
 import { tool } from '../../support/values.js'
@@ -344,4 +345,13 @@ t.test('an interface that no list of resources has is read from the server of it
   await world.pass(10)
   t.match(world.server('beta').last('resources/read').params, { uri: 'ui://b' })
   t.match(await client.get('resources/read', { uri: 'ui://c' }), { code: -32602 })
+})
+
+t.test('a client whose tools have no _meta cannot hide the tools of apps, and does not get them', async t => {
+  const world = start()
+  t.teardown(() => world.router.close())
+  const names = async (revision: Revision) =>
+    (await world.client({ capabilities: APPS, revision })).list('tools/list')
+  t.equal((await names('2025-03-26')).includes('alpha__refresh'), false)
+  t.equal((await names('2025-06-18')).includes('alpha__refresh'), true)
 })
