@@ -80,25 +80,20 @@ const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sour
     later !== undefined,
   )
   const guards = readGuards(contents.settings, context)
-  if (guards === 'invalid') return { config: undefined, problems: report.problems, disabled }
+  if (guards === 'invalid') return withFiles({ config: undefined, problems: report.problems, disabled }, outer)
   const { access, cluster, rules, lock } = guards
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
   const { problems } = report
   const variables = context.variables.map(found => ({ ...found, from: originOf(found, sources) }))
-  const loaded = {
-    config: {
-      ...{ ...servers, ...settings, cluster, variables },
-      auth: access && served(access, settings.listen),
-      ...(rules.length > 0 && { rules }),
-      ...(lock && { lock }),
-    },
-    problems,
-    disabled,
+  const config = {
+    ...{ ...servers, ...settings, cluster, variables },
+    auth: access && served(access, settings.listen),
+    ...(rules.length > 0 && { rules }),
+    ...(lock && { lock }),
   }
-  READ_FILES.set(loaded, [...outer.files])
-  return loaded
+  return withFiles({ config, problems, disabled }, outer)
 }
 
 /** Reads the settings whose errors make the file unusable. */
@@ -119,6 +114,12 @@ const served = (auth: AuthConfig, { path }: ListenConfig): AuthConfig =>
     : { ...auth, publicUrl: auth.publicUrl + path }
 
 const READ_FILES = new WeakMap<Loaded, readonly string[]>()
+
+/** Records the files that were read, also for a file that cannot be used because of one of them. */
+const withFiles = (loaded: Loaded, { files }: Pick<ReadContext, 'files'>): Loaded => {
+  READ_FILES.set(loaded, [...files])
+  return loaded
+}
 
 /**
  * Returns the absolute paths of the other files of a configuration: `envFile`, even if it is missing, and

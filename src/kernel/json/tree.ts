@@ -77,17 +77,22 @@ export const differencesOf = (
   if (was !== undefined && is !== undefined) {
     if (treeText(was) === treeText(is)) return []
     const [before, after] = [partsOf(was), partsOf(is)]
-    if (before !== undefined && after !== undefined)
-      return [...new Set([...before.keys(), ...after.keys()])].flatMap(key =>
-        differencesOf(before.get(key), after.get(key), [...path, key]),
-      )
+    const inside = [...new Set([...before.keys(), ...after.keys()])].flatMap(key =>
+      before.size === 0 || after.size === 0
+        ? []
+        : differencesOf(before.get(key), after.get(key), [...path, key]),
+    )
+    if (inside.length > 0) return inside
   }
   return [{ path, was, is }]
 }
 
-/** Returns the parts of an object by key; undefined for other values and for objects with repeated members. */
-const partsOf = (tree: JsonTree): ReadonlyMap<string, JsonTree> | undefined => {
-  if (typeof tree === 'string' || 'elements' in tree) return undefined
-  const parts = new Map(tree.members)
-  return parts.size === tree.members.length ? parts : undefined
+/** Returns the members of an object, repeated ones as one list; none for other values. */
+const partsOf = (tree: JsonTree): ReadonlyMap<string, JsonTree> => {
+  const parts = new Map<string, JsonTree>()
+  for (const [key, value] of treeMembers(tree)) {
+    const known = parts.get(key)
+    parts.set(key, known === undefined ? value : { elements: [known, value] })
+  }
+  return parts
 }

@@ -41,7 +41,7 @@ const refusalOf = ({ reason, fields }: ItemLock, item: string, method: string): 
   const state =
     reason === 'not-locked'
       ? `The ${what} is not in the lock file`
-      : `The ${what} has changed since it was locked (${fields.join(', ')})`
+      : `The ${what} has changed since it was locked${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`
   return refusal(
     reason,
     `${state}. Ask the operator to review it and run: mcp-proxy lock --accept ${shellWord(item)}`,

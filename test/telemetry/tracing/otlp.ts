@@ -1,8 +1,24 @@
-import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
+import {
+  JsonLogsSerializer,
+  JsonTraceSerializer,
+  ProtobufLogsSerializer,
+  ProtobufTraceSerializer,
+} from '@opentelemetry/otlp-transformer'
 import fc from 'fast-check'
 import t from 'tap'
-import { encodeJson, encodeProtobuf } from '../../../src/telemetry/tracing/otlp.js'
-import { KIND, type Resource, type Span, STATUS } from '../../../src/telemetry/tracing/span.js'
+import {
+  encodeJson,
+  encodeLogsJson,
+  encodeLogsProtobuf,
+  encodeProtobuf,
+} from '../../../src/telemetry/tracing/otlp.js'
+import {
+  KIND,
+  type LogRecord,
+  type Resource,
+  type Span,
+  STATUS,
+} from '../../../src/telemetry/tracing/span.js'
 import { runs } from '../../support/property.js'
 
 type OfficialSpan = Parameters<typeof JsonTraceSerializer.serializeRequest>[0][number]
@@ -97,5 +113,44 @@ t.test('protobuf is byte for byte what the official exporter writes', async t =>
       t.equal(encodeProtobuf(spans, RESOURCE).toString('hex'), Buffer.from(theirs).toString('hex'))
     }),
     runs(100),
+  )
+})
+
+const anyRecord: fc.Arbitrary<LogRecord> = fc.record({
+  ...{
+    timeMs,
+    observedMs: timeMs,
+    severity: fc.constantFrom(9, 13, 17),
+    eventName: fc.constant('mcp_proxy.audit.call'),
+    body: words,
+    attributes,
+  },
+  ...{ traceId: hex(16), spanId: hex(8) },
+})
+
+type OfficialRecord = Parameters<typeof JsonLogsSerializer.serializeRequest>[0][number]
+
+const officialRecord = (record: LogRecord): OfficialRecord =>
+  ({
+    ...{ hrTime: hrTime(record.timeMs), hrTimeObserved: hrTime(record.observedMs) },
+    ...{ severityNumber: record.severity, eventName: record.eventName, body: record.body },
+    spanContext: { traceId: record.traceId, spanId: record.spanId, traceFlags: 1 },
+    ...{ attributes: record.attributes, droppedAttributesCount: 0, resource: SDK_RESOURCE },
+    instrumentationScope: RESOURCE.scope,
+  }) as unknown as OfficialRecord
+
+t.test('log records are what the official exporter writes', async t => {
+  fc.assert(
+    fc.property(fc.array(anyRecord, { minLength: 1, maxLength: 4 }), records => {
+      const theirs = records.map(officialRecord)
+      const json = JsonLogsSerializer.serializeRequest(theirs) ?? new Uint8Array()
+      t.strictSame(
+        JSON.parse(encodeLogsJson(records, RESOURCE).toString()),
+        JSON.parse(Buffer.from(json).toString()),
+      )
+      const bytes = ProtobufLogsSerializer.serializeRequest(theirs) ?? new Uint8Array()
+      t.equal(encodeLogsProtobuf(records, RESOURCE).toString('hex'), Buffer.from(bytes).toString('hex'))
+    }),
+    runs(30),
   )
 })
