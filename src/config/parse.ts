@@ -80,7 +80,8 @@ const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sour
     later !== undefined,
   )
   const guards = readGuards(contents.settings, context)
-  if (guards === 'invalid') return withFiles({ config: undefined, problems: report.problems, disabled }, outer)
+  if (guards === 'invalid')
+    return withFiles({ config: undefined, problems: report.problems, disabled }, outer)
   const { access, cluster, rules, lock } = guards
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)

@@ -79,7 +79,13 @@ t.test('a collector that does not answer costs lines, refusals last', async t =>
   const endpoint = await collector.start(t)
   collector.answer = undefined
   let dropped = 0
-  const meter = { counter: () => ({ add: (count: number) => void (dropped += count) }) }
+  const meter = {
+    counter: () => ({
+      add: (count: number): void => {
+        dropped += count
+      },
+    }),
+  }
   const records = new AuditRecords(
     { endpoint, headers: {}, protocol: 'http/protobuf' },
     { clock: new FakeClock(), log: silentLogger, meter: meter as never },
