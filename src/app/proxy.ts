@@ -2,28 +2,19 @@ import { Connect } from '../auth/pages/connect.js'
 import { Logins } from '../auth/store/logins.js'
 import { ToolExposure } from '../catalog/views/tool-exposure.js'
 import { Views } from '../catalog/views/views.js'
-import {
-  type ConfigDiff,
-  changesOf,
-  configInForce,
-  diffConfigs,
-  isNothing,
-  isSameSetting,
-} from '../config/diff.js'
+import { type ConfigDiff, changesOf, configInForce, diffConfigs, isNothing } from '../config/diff.js'
 import type { ProxyConfig } from '../config/types.js'
 import type { ControlApiContext } from '../control/api/context.js'
 import { type SocketEndpoint, type StdioEndpoint, serveSocket, serveStdio } from '../control/channels.js'
 import { LocalSessions } from '../control/daemon/sessions.js'
 import { workspaceOfRoots } from '../control/workspace.js'
-import { type Clock, systemClock, type Timer } from '../kernel/async/clock.js'
+import { type Clock, systemClock } from '../kernel/async/clock.js'
 import type { Principal } from '../kernel/caller.js'
 import { Fault } from '../kernel/faults.js'
 import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
-import type { Features, RouterParts } from '../mux/compose.js'
 import { Router } from '../mux/router.js'
-import { Lock } from '../mux/rules/lock.js'
 import { sentDefinitions } from '../mux/rules/sent-definitions.js'
 import { Children } from '../state/processes/children.js'
 import { sealedSessionsOf } from '../state/sealed-sessions.js'
@@ -33,21 +24,22 @@ import { guardLogger, isDebug, meterLines } from '../telemetry/logs/guarded-logg
 import { SecretMasks } from '../telemetry/logs/secret-masks.js'
 import type { MetricsEndpoint } from '../telemetry/metrics/listener.js'
 import type { Metrics } from '../telemetry/metrics/registry.js'
-import { watchMemory } from '../telemetry/status/memory-pressure.js'
 import { type ProxyStatus, proxyStatus, type StatusContext } from '../telemetry/status/status.js'
 import { callPath } from './call-path.js'
 import { clusterContext, type LateCluster, lateCluster } from './cluster/late-cluster.js'
+import { controlContext } from './control-context.js'
 import { Dialer } from './dialer.js'
 import { type KnownServers, knownServers } from './known-servers.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { PageOrigin } from './listeners/page-origin.js'
+import { LiveLock } from './live-lock.js'
+import { MemoryRelief } from './memory-relief.js'
 import {
   createMetrics,
   createTracing,
   lateApi,
   latePageSessions,
   latePages,
-  restartServer,
   startOnly,
   type Tracing,
 } from './observability.js'
@@ -60,9 +52,6 @@ import { ServerSwitches } from './server-switches.js'
 export type { Proxy, ProxyOptions } from './proxy-contract.js'
 
 const LIST_WAIT_MS = 2000
-
-/** Under memory pressure, limits for unread and unfinished data are divided by this. */
-const SHED_PART = 16
 
 /**
  * Creates a proxy from a resolved configuration. Starts only eager servers; add endpoints with `listen`,
@@ -83,7 +72,6 @@ class RunningProxy implements Proxy {
   readonly #switches: ServerSwitches
   readonly #metrics: Metrics | undefined
   readonly #tracing: Tracing | undefined
-  #lagMs = 0
   readonly views: Views
   readonly #toolExposure: ToolExposure
   readonly #rules: LiveRules
@@ -94,14 +82,14 @@ class RunningProxy implements Proxy {
   readonly #masks = new SecretMasks()
   readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
-  #lock: Lock | undefined
+  readonly #lock: LiveLock
   readonly #known: KnownServers
   readonly #logins: Logins
   readonly #connect: Connect
   readonly #cluster: LateCluster | undefined
   readonly #dialer: Dialer
   readonly #router: Router
-  readonly #memory: Timer
+  readonly #memory: MemoryRelief
   readonly #endpoints: Endpoint[] = []
   readonly #endpointContext: EndpointContext
   #config: ProxyConfig
@@ -121,12 +109,15 @@ class RunningProxy implements Proxy {
     this.#masks.add(config)
     this.views = new Views(viewOptionsOf(config))
     this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
-    this.#lock = this.#createLock(config)
-    this.#servers = serverRegistry(config, log, server => this.#lock?.of(server))
+    this.#lock = new LiveLock(config, { log, audit: facts => this.audit.write('lock', facts) })
+    this.#servers = serverRegistry(config, log, server => this.#lock.of(server))
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
     this.#metrics = createMetrics(config, clock, log)
-    this.metrics = latePages(this.#metrics, () => ({ ...this.#statusContext(), lagMs: () => this.#lagMs }))
+    this.metrics = latePages(this.#metrics, () => ({
+      ...this.#statusContext(),
+      lagMs: () => this.#memory.lagMs,
+    }))
     this.#tracing = createTracing(config, options.tracer, { clock, log, meter: this.#metrics })
     const { configOf } = this.#servers
     this.#rules = new LiveRules(config, {
@@ -160,21 +151,9 @@ class RunningProxy implements Proxy {
     this.clientHandler = this.#router
     this.api = lateApi(() => this.#inside())
     this.pageSessions = latePageSessions(state)
-    this.#endpointContext = {
-      ...{ handler: this.clientHandler, bounds, clock, log },
-      ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
-      ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
-      ...{ stateDir: state, isPrivate: config.auth !== undefined },
-      // The clients of a bridge have to repeat to its new server what they told the last one.
-      seals: isAlone ? undefined : sealedSessionsOf(config, { dir: state, log }),
-      ...{ status: this.status, connect: this.#connect.context, views: this.views },
-      approvals: () => this.#rules.gate?.approvals,
-      ...{ onRefused: this.audit.onRefused, onGrant: this.audit.onGrant },
-      refused: this.#router.meter?.refused,
-      ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
-    }
+    this.#endpointContext = this.#contextOfEndpoints(state)
     this.sessions = this.#add(new LocalSessions(this.#endpointContext, this.#router.admission.refusal))
-    this.#memory = this.#watchMemory(log)
+    this.#memory = new MemoryRelief({ bounds, clock, log, endpoints: this.#endpoints })
     this.#router.start()
   }
 
@@ -244,36 +223,42 @@ class RunningProxy implements Proxy {
     return this.#switches.reload(next)
   }
 
-  #inside(): ControlApiContext {
-    const { lines, configProblems, reread, switchTool } = this.#options
+  #contextOfEndpoints(stateDir: string): EndpointContext {
     return {
-      ...this.#statusContext(),
-      status: this.status,
-      config: () => this.#config,
-      disabled: () => this.#switches.off,
-      problems: () => configProblems?.() ?? [],
-      ...{ handler: this.clientHandler, lines, metrics: this.metrics },
-      reload: () => reread?.(),
-      restart: name => restartServer(this.#router, name),
-      setEnabled: (name, isEnabled) => this.#switches.set(name, isEnabled),
-      switchTool,
-      changed: (path, { principal }) => this.audit.changed(path, principal),
-      signInUrl: (name, { principal }) => this.#connect.signInUrl(this.#router.pool, name, principal),
-      failed: fault => {
-        if (fault.code === 'internal') this.#log.error({ err: fault }, 'a request to the control API failed')
-      },
+      ...{ handler: this.clientHandler, bounds: this.bounds, clock: this.#clock, log: this.#log },
+      ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
+      ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
+      ...{ stateDir, isPrivate: this.#config.auth !== undefined },
+      // The clients of a bridge have to repeat to its new server what they told the last one.
+      seals: this.#isAlone ? undefined : sealedSessionsOf(this.#config, { dir: stateDir, log: this.#log }),
+      ...{ status: this.status, connect: this.#connect.context, views: this.views },
+      approvals: () => this.#rules.gate?.approvals,
+      ...{ onRefused: this.audit.onRefused, onGrant: this.audit.onGrant },
+      refused: this.#router.meter?.refused,
+      ...{ metrics: this.metrics, api: this.api, pageSessions: this.pageSessions },
+    }
+  }
+
+  #inside(): ControlApiContext {
+    return controlContext({
+      ...{ ...this.#statusContext(), status: this.status, handler: this.clientHandler },
+      ...{ metrics: this.metrics, options: this.#options, switches: this.#switches, audit: this.audit },
+      ...{ connect: this.#connect, log: this.#log, config: () => this.#config },
+    })
+  }
+
+  #checkReload({ servers }: ProxyConfig): void {
+    if (this.#isClosing || this.#router.admission.isShut)
+      throw new Fault('unavailable', 'The proxy is shutting down')
+    if (this.#isAlone && servers.length !== 1) {
+      throw new Fault('invalid-params', 'A server that is served alone must be the only one')
     }
   }
 
   #apply(next: ProxyConfig): ConfigDiff {
-    if (this.#isClosing || this.#router.admission.isShut)
-      throw new Fault('unavailable', 'The proxy is shutting down')
-    if (this.#isAlone && next.servers.length !== 1) {
-      throw new Fault('invalid-params', 'A server that is served alone must be the only one')
-    }
+    this.#checkReload(next)
     const diff = diffConfigs(this.#config, next)
-    const isLockChanged = !isSameSetting('lock', this.#config, next)
-    if (isLockChanged) this.#lock = this.#createLock(next)
+    const isLockChanged = this.#lock.reload(next)
     this.#servers.reload(next.servers, diff.replaced)
     this.#logins.retain(this.#servers.servers)
     const names = next.servers.map(({ name }) => name)
@@ -314,7 +299,7 @@ class RunningProxy implements Proxy {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    this.#memory.cancel()
+    this.#memory.close()
     this.#metrics?.close()
     meterLines(this.#log, undefined)
     this.#router.closing()
@@ -328,20 +313,10 @@ class RunningProxy implements Proxy {
     this.#masks.close()
   }
 
-  #createLock({ lock }: ProxyConfig): Lock | undefined {
-    return lock && new Lock(lock, { log: this.#log, audit: facts => this.audit.write('lock', facts) })
-  }
-
-  #features(parts: RouterParts): Features {
-    const { slowMs, auth } = this.#config
-    return callPath(parts, {
-      ...{ audit: this.audit.calls, tracer: this.#tracing?.tracer, hasScopes: auth !== undefined },
-      callLog: { slowMs, isEach: isDebug(this.#log), log: this.#log, clock: this.#clock },
-    })
-  }
-
   #createRouter(options: ProxyOptions): Router {
-    const [{ pageSize, startupWaitMs }, log] = [this.#config, this.#log]
+    const [{ pageSize, startupWaitMs, slowMs, auth }, log] = [this.#config, this.#log]
+    const callLog = { slowMs, isEach: isDebug(log), log, clock: this.#clock }
+    const callOptions = { audit: this.audit.calls, hasScopes: auth !== undefined, callLog }
     return new Router({
       ...{ cache: this.#known.cache, failures: this.#known.failures, findWorkspace: workspaceOfRoots },
       resultsMax: () => this.#config.resultsMax,
@@ -351,7 +326,8 @@ class RunningProxy implements Proxy {
       ...{ dial: this.#dialer.dial, clock: this.#clock, log, bounds: this.bounds },
       ...{ sealer: sealerOf(this.#config, options.stateDir, log), replica: this.#cluster?.instance },
       ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
-      ...{ features: parts => this.#features(parts), onAsked: this.audit.onAsked },
+      features: parts => callPath(parts, { ...callOptions, tracer: this.#tracing?.tracer }),
+      onAsked: this.audit.onAsked,
       ...{ signInPages: this.#connect.links, onForgotten: server => this.#logins.forget(server) },
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',
@@ -361,21 +337,5 @@ class RunningProxy implements Proxy {
   #add<T extends Endpoint>(endpoint: T): T {
     this.#endpoints.push(endpoint)
     return endpoint
-  }
-
-  #watchMemory(log: Logger): Timer {
-    const onLate = (ms: number): void => {
-      this.#lagMs = ms
-    }
-    const relieve = (): void => this.#relieve()
-    return watchMemory({ bounds: this.bounds, clock: this.#clock, log, relieve, onLate })
-  }
-
-  /** Frees caches and, under high pressure, unread or unfinished data of peers. */
-  #relieve(): void {
-    for (const endpoint of this.#endpoints) endpoint.shed?.()
-    if (this.bounds.pressure < 3) return
-    for (const account of [this.bounds.inbound, this.bounds.unread])
-      account.shed(account.maxBytes / SHED_PART)
   }
 }

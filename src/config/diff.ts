@@ -98,10 +98,10 @@ export const changedServers = (before: ProxyConfig, after: ProxyConfig): Readonl
   return new Set([...added, ...removed, ...replaced, ...reshown, ...retuned])
 }
 
-export const isSameSetting = (
-  key: Exclude<keyof ProxyConfig, 'servers'>,
-  one: ProxyConfig | undefined,
-  other: ProxyConfig,
+export const isSameSetting = <K extends Exclude<keyof ProxyConfig, 'servers'>>(
+  key: K,
+  one: Pick<ProxyConfig, K> | undefined,
+  other: Pick<ProxyConfig, K>,
 ): boolean => isSameValue(one?.[key], other[key])
 
 export const isNothing = (diff: ConfigDiff): boolean => {

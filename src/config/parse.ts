@@ -82,7 +82,7 @@ const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sour
   const guards = readGuards(contents.settings, context)
   if (guards === 'invalid')
     return withFiles({ config: undefined, problems: report.problems, disabled }, outer)
-  const { access, cluster, rules, lock } = guards
+  const { access, cluster, callGuards } = guards
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
   checkUsers(contents.servers, { config: servers.servers, auth: access }, report)
@@ -91,8 +91,7 @@ const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sour
   const config = {
     ...{ ...servers, ...settings, cluster, variables },
     auth: access && served(access, settings.listen),
-    ...(rules.length > 0 && { rules }),
-    ...(lock && { lock }),
+    ...callGuards,
   }
   return withFiles({ config, problems, disabled }, outer)
 }
@@ -105,7 +104,7 @@ const readGuards = (settings: Contents['settings'], context: ReadContext) => {
   const lock = readLock(settings, context)
   if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
     return 'invalid'
-  return { access, cluster, rules, lock }
+  return { access, cluster, callGuards: { ...(rules.length > 0 && { rules }), ...(lock && { lock }) } }
 }
 
 /** Adds `listen.path` to a `publicUrl` without a path. */

@@ -13,7 +13,8 @@ const escaped = (sign: string): string =>
   ).join('')
 
 /**
- * Writes hidden characters except line feeds as `\uXXXX`, so that a JSON text shows them and keeps its meaning.
+ * Writes hidden characters except line feeds as `\uXXXX`, so that a JSON text shows them and keeps its
+ * meaning.
  */
 export const showHidden = (text: string): string =>
   text.replace(ALL, sign => (sign === '\n' ? sign : escaped(sign)))

@@ -1,7 +1,7 @@
 // A server of both eras for the official conformance suite: each client gets that of its own, and in that of
 // 2026-07-28 nobody is asked anything, as by servers that only know how to push questions. `node
-// dual-server.mjs` on stdio, `node dual-server.mjs http` on a free port (printed on the first line), or `http PATH`
-// on a local socket.
+// dual-server.mjs` on stdio, `node dual-server.mjs http` on a free port (printed on the first line), or
+// `http PATH` on a local socket.
 import { serveHttp } from './content.mjs'
 import * as modern from './modern-server.mjs'
 import * as legacy from './server.mjs'

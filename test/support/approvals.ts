@@ -10,7 +10,7 @@ import { gateOf } from './rules.js'
 import type { Script } from './server/fake-server.js'
 import { tool } from './values.js'
 
-export const ASKING_SHOP: Script = { tools: [tool('refund'), tool('read')], prompts: [{ name: 'p' }] }
+const ASKING_SHOP: Script = { tools: [tool('refund'), tool('read')], prompts: [{ name: 'p' }] }
 
 export const FORM = { roots: undefined, sampling: undefined, elicitation: { form: true, url: false } }
 export const URLS = { ...FORM, elicitation: { form: false, url: true } }

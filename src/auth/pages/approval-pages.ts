@@ -84,7 +84,7 @@ export class ApprovalPages {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = '' } = request
-    const [path = '', query = ''] = url.split(/\?(.*)/s)
+    const { path, query } = partsOf(url)
     const isBack = path === CALLBACK_PATH
     if (!isAllowed(request, isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
@@ -281,6 +281,11 @@ export class ApprovalPages {
   #csrf({ approval, browser }: Visit): string {
     return createHmac('sha256', this.#csrfKey).update(nameOf(approval, browser)).digest('base64url')
   }
+}
+
+const partsOf = (url: string): { readonly path: string; readonly query: string } => {
+  const [path = '', query = ''] = url.split(/\?(.*)/s)
+  return { path, query }
 }
 
 const isAllowed = ({ method = '' }: IncomingMessage, isBack: boolean): boolean =>

@@ -16,7 +16,7 @@ export const form = ({ path, csrf }: Form, content: Html): Html => html`
 ${content}
 </form>`
 
-export const note = ({ problem }: Form): Html | undefined =>
+const note = ({ problem }: Form): Html | undefined =>
   problem === undefined ? undefined : html`<p class="note" role="alert">${problem}</p>`
 
 /** Reload interval while waiting for an approval. */

@@ -105,7 +105,8 @@ const notLocked = (what: string): CliError =>
   })
 
 /**
- * Returns the content of the lock file; empty without one. Throws a CliError if its other parts would be lost.
+ * Returns the content of the lock file; empty without one. Throws a CliError if its other parts would be
+ * lost.
  */
 const lockedBefore = async (
   { lock: { file } }: LockTarget,

@@ -14,15 +14,28 @@ export const readAudit = (
   { audit, auditArguments }: SettingsValues,
   context: ReadContext,
 ): AuditConfig | undefined => {
-  const isShort = item?.node.type === 'string'
-  if (item === undefined || (!isShort && audit === undefined)) return undefined
   const { errors } = context.report
+  const places = item && readPlaces(item, audit, context)
+  if (places === undefined || context.report.errors > errors) return undefined
+  const withArguments = audit?.arguments ?? auditArguments ?? false
+  return { ...places, withArguments, ...(audit?.strict === true && { isStrict: true }) }
+}
+
+/** Returns where audit lines go; undefined if they go nowhere. */
+const readPlaces = (
+  item: TreeItem,
+  audit: SettingsValues['audit'],
+  context: ReadContext,
+): Pick<AuditConfig, 'to' | 'otlp'> | undefined => {
+  if (item.node.type === 'string') {
+    const to = readDestination(item, context)
+    return to && { to }
+  }
+  if (audit === undefined) return undefined
   const { to: place, otlp: collector } = Object.fromEntries(members(item))
-  const to = readDestination(isShort ? item : place, context)
-  const otlp = readOtlp(collector, audit?.otlp, context)
-  if (context.report.errors > errors || (to ?? otlp) === undefined) return undefined
-  const { arguments: withArguments = auditArguments ?? false, strict: isStrict = false } = audit ?? {}
-  return { to, withArguments, ...(isStrict && { isStrict }), ...(otlp && { otlp }) }
+  const to = readDestination(place, context)
+  const otlp = readOtlp(collector, audit.otlp, context)
+  return (to ?? otlp) && { to, ...(otlp && { otlp }) }
 }
 
 const readDestination = (item: TreeItem | undefined, context: ReadContext): AuditConfig['to'] => {

@@ -18,6 +18,7 @@ import type {
   TokenIssuer,
 } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
+import { endOf } from './expiry.js'
 import { readPlain } from './plain.js'
 import { expandedPath, expandedWhole } from './variables.js'
 
@@ -342,11 +343,3 @@ class AuthReader {
 
 /** Minimum characters of a client secret, against guessing over the network. */
 const LEAST_SECRET = 24
-const DAY = /^\d{4}-\d{2}-\d{2}$/
-const DAY_MS = 24 * 60 * 60_000
-
-/** The end of a day in UTC, or a time; NaN if it is neither. */
-const endOf = (text: string): number => {
-  if (DAY.test(text)) return Date.parse(text) + DAY_MS
-  return /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN
-}

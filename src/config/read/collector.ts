@@ -9,8 +9,8 @@ interface CollectorValues {
 }
 
 /**
- * Reads the address and the headers of an OTLP collector. Undefined after errors, which end with `effect`, such
- * as "until then nothing is traced.".
+ * Reads the address and the headers of an OTLP collector. Undefined after errors, which end with `effect`,
+ * such as "until then nothing is traced.".
  */
 export const readCollector = (
   item: TreeItem,

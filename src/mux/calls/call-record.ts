@@ -71,7 +71,7 @@ export interface CallApproval {
 }
 
 /** The part of a sealed state that proves an approval, once. */
-export interface ApprovedState {
+interface ApprovedState {
   readonly id: string
   readonly nonce?: string | undefined
 }

@@ -130,7 +130,7 @@ export const ownLines = ({ rule, changed, endsAtMs }: Question): string[] => {
   ]
 }
 
-export const QUESTION = 'Allow this call? The text in the box was not written by mcp-proxy.'
+const QUESTION = 'Allow this call? The text in the box was not written by mcp-proxy.'
 
 const NO_ARGUMENTS = rawText('{}')
 

@@ -25,7 +25,7 @@ export interface ApprovalSubject {
 export type ApprovalState = 'waiting' | 'granted' | 'declined' | 'expired' | 'withdrawn' | 'used'
 
 /** How a person decided; `session`: by an earlier answer for the rest of the session. */
-export type ApprovalWay = 'form' | 'page' | 'cli' | 'session'
+type ApprovalWay = 'form' | 'page' | 'cli' | 'session'
 
 interface Decider {
   readonly by: Principal

@@ -123,11 +123,12 @@ class Verifier {
     const { chain, n, isStart } = link
     if (isStart) this.#follow(line, link.after)
     const known = this.#chains.get(chain)
-    const what = known === undefined ? this.#misfitOfFirst(line, link) : misfitOf(known, link)
+    const misfit = known === undefined ? this.#misfitOfFirst(line, link) : misfitOf(known, link)
     if (isStart && n === 0) this.#hasStart = true
-    if (what !== undefined) this.#break(what === EDITED ? (known?.last ?? line) : line, what)
-    if (known !== undefined && n <= known.to) return
-    this.#chains.set(chain, { chain, from: known?.from ?? n, to: n, head: hash, last: line })
+    // The line after an edited one shows the edit.
+    if (misfit !== undefined) this.#break(misfit === 'edited' ? (known?.last ?? line) : line, MISFITS[misfit])
+    if (known === undefined) this.#chains.set(chain, { chain, from: n, to: n, head: hash, last: line })
+    else if (n > known.to) this.#chains.set(chain, { ...known, to: n, head: hash, last: line })
   }
 
   /** Checks the line that a chain names when it begins or continues in a file. */
@@ -138,9 +139,9 @@ class Verifier {
   }
 
   /** Only a file that begins within a chain has a chain without its first line. */
-  #misfitOfFirst({ file }: Place, { n, prev, isStart }: Link): string | undefined {
-    if (n === 0) return isStart && prev === null ? undefined : 'the line belongs to no chain'
-    return file === this.#firstFile && !this.#hasStart ? undefined : 'lines before it were removed'
+  #misfitOfFirst({ file }: Place, { n, prev, isStart }: Link): Misfit | undefined {
+    if (n === 0) return isStart && prev === null ? undefined : 'foreign'
+    return file === this.#firstFile && !this.#hasStart ? undefined : 'late'
   }
 
   #break({ file, line }: Place, what: string): void {
@@ -148,12 +149,20 @@ class Verifier {
   }
 }
 
-const EDITED = 'the line was edited'
+const MISFITS = {
+  foreign: 'the line belongs to no chain',
+  late: 'lines before it were removed',
+  repeated: 'the line is repeated or was moved',
+  skipped: 'lines before it were removed or moved',
+  edited: 'the line was edited',
+} as const
 
-const misfitOf = ({ to, head }: VerifiedChain, { n, prev }: Link): string | undefined => {
-  if (n <= to) return 'the line is repeated or was moved'
-  if (n > to + 1) return 'lines before it were removed or moved'
-  return prev === head ? undefined : EDITED
+type Misfit = keyof typeof MISFITS
+
+const misfitOf = ({ to, head }: VerifiedChain, { n, prev }: Link): Misfit | undefined => {
+  if (n <= to) return 'repeated'
+  if (n > to + 1) return 'skipped'
+  return prev === head ? undefined : 'edited'
 }
 
 /** Returns the place of a line in its chain; `torn` for a line that is not JSON. */

@@ -59,18 +59,15 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
         ? { frame: encodeResult(id, encodeInput(outcome.result, identity)), status: OK }
         : encodeOutcome(answerOf(outcome), asked, identity)
     case 'task':
-      // A client that did not declare the extension would reject it, or read it as an empty success.
-      return at(asked.declared, 'extensions', TASKS_EXTENSION) === undefined
-        ? encodeOutcome(answerOf(outcome), asked, identity)
-        : { frame: encodeResult(id, stamped(outcome.result, { type: 'task', identity })), status: OK }
-    case 'error': {
-      const uri = method === 'resources/read' ? textMember(asked.params ?? EMPTY, 'uri') : undefined
+      return takesTasks(asked)
+        ? { frame: encodeResult(id, stamped(outcome.result, { type: 'task', identity })), status: OK }
+        : encodeOutcome(answerOf(outcome), asked, identity)
+    case 'error':
       return errorResponse(
         id,
-        projectModernError(outcome.error, { uri, declared: asked.declared }),
+        projectModernError(outcome.error, { uri: uriRead(asked), declared: asked.declared }),
         isMethodRefused(method, outcome.error) ? 'entry' : 'dispatched',
       )
-    }
     case 'fault': {
       const refused = refusedResult(outcome, method)
       if (refused !== undefined) return resultText(refused, undefined, asked, identity)
@@ -83,6 +80,13 @@ export const encodeOutcome = (outcome: Outcome, asked: RequestFacts, identity: J
     }
   }
 }
+
+/** A client that did not declare the extension would reject a task, or read it as an empty success. */
+const takesTasks = ({ declared }: RequestFacts): boolean =>
+  at(declared, 'extensions', TASKS_EXTENSION) !== undefined
+
+const uriRead = ({ method, params = EMPTY }: RequestFacts): string | undefined =>
+  method === 'resources/read' ? textMember(params, 'uri') : undefined
 
 /** Returns whether a server refuses a method that only a bridge passes, because this revision lacks it. */
 const isMethodRefused = (method: string, error: JsonText): boolean =>

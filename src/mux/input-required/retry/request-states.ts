@@ -26,8 +26,6 @@ export const mayNeedInput = (method: string): boolean => Object.hasOwn(SUBJECTS,
 /**
  * Identifies a request by base64url of SHA-256 over its name or URI and its arguments. Spelling and order do
  * not count up to 256 KiB; digits of numbers and repeated members do.
- *
- * @internal
  */
 export const requestDigest = (method: string, params: JsonText | undefined): string => {
   const subjects = SUBJECTS[method] ?? []
