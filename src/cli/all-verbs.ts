@@ -5,7 +5,7 @@ import { daemon } from './daemon/daemon.js'
 import { check } from './doctor/check.js'
 import { doctor } from './doctor/doctor.js'
 import { lock } from './doctor/lock.js'
-import { approvals, approve, deny } from './rules/approvals.js'
+import { approvals, approveCall, denyCall } from './rules/approvals.js'
 import { rules } from './rules/rules.js'
 import { bridge } from './serve/bridge.js'
 import { connect } from './serve/connect.js'
@@ -48,8 +48,8 @@ export const SECTIONS: readonly (readonly [title: string, commands: readonly Com
       check,
       rules,
       approvals,
-      approve,
-      deny,
+      approveCall,
+      denyCall,
       lock,
       audit,
       cluster,

@@ -77,6 +77,13 @@ export const hasSessions = ({ revision }: Pick<ServerFacts, 'revision'>): boolea
 /** Returns whether a peer has tasks that are not an extension (2025-11-25, basic/utilities/tasks). */
 export const hasOwnTasks = ({ revision }: Pick<ServerFacts, 'revision'>): boolean => revision === '2025-11-25'
 
+/** Returns whether items of lists have `_meta` in a peer's revision. */
+export const hasItemMeta = ({ revision }: Pick<ServerFacts, 'revision'>): boolean => revision >= '2025-06-18'
+
+/** Returns whether clients of a revision can be asked for input (elicitation). */
+export const hasElicitation = ({ revision }: Pick<ServerFacts, 'revision'>): boolean =>
+  revision >= '2025-06-18'
+
 /** Returns the extensions of a server that its revision may have. */
 export const extensionsOf = ({
   announced,

@@ -53,7 +53,7 @@ const USAGE: readonly (readonly [words: string, says: RegExp])[] = [
     /"grpc" is not a valid value of --from\n {2}why: it is one of auto, http, sse, ws/,
   ],
   ['bridge --from sse -- node', /--from is for a URL/],
-  ['bridge --header a:b unix:/run/x.sock', /sockets do not send headers/],
+  ['bridge --header a:b unix:/run/x.sock', /--header requires HTTP: append #\/mcp/],
   ['bridge --to unix -- node', /--to unix needs --socket PATH/],
   ['bridge --to unix --socket x --port 1 -- node', /need --to http, sse or ws: a socket does not use a port/],
   ['bridge --to stdio --socket x -- node', /--socket is for --to unix, http, sse or ws/],

@@ -21,6 +21,8 @@ interface Row {
   readonly after?: readonly string[]
   /** True if it serves until it is stopped. */
   readonly isServing?: true
+  /** Set if the configuration has a lock file, which `lock` writes. */
+  readonly hasLock?: true
   readonly shows?: RegExp
 }
 
@@ -79,6 +81,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   'auth login {server}': { as: 'auth login guarded' },
   'connect --workspace DIR': { as: 'connect --workspace HOME' },
   'serve --config FILE --service': { isServing: true },
+  lock: { hasLock: true },
+  'lock --accept {item}': { as: 'lock --accept shop/echo', after: ['lock'], hasLock: true },
+  'check --locked': { after: ['lock'], hasLock: true },
 }
 
 interface World {
@@ -88,7 +93,7 @@ interface World {
 }
 
 /** Creates a home with a client, servers, an invisible browser, and a service manager that starts nothing. */
-const createWorld = (t: Test, guarded: string): World => {
+const createWorld = (t: Test, guarded: string, hasLock = false): World => {
   const home = mkdtempSync(join(tmpdir(), 'mcp-w-'))
   t.teardown(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }))
   const file = join(home, '.config', 'mcp-proxy', 'mcp.json')
@@ -97,7 +102,8 @@ const createWorld = (t: Test, guarded: string): World => {
     writeFileSync(path, JSON.stringify(value), { mode: 0o600 })
   }
   const servers = { shop: tiny(), spare: tiny('--more', '1'), guarded: { url: guarded } }
-  put(file, { mcpServers: servers, views: { small: { servers: ['shop'] } }, listen: { port: 0 } })
+  const lock = hasLock ? { lock: { file: 'mcp.lock.json', servers: ['shop'] } } : {}
+  put(file, { mcpServers: servers, views: { small: { servers: ['shop'] } }, listen: { port: 0 }, ...lock })
   put(join(home, '.cursor', 'mcp.json'), { mcpServers: { shop: tiny() } })
   const bin = join(home, 'bin')
   mkdirSync(bin)
@@ -182,9 +188,9 @@ t.test('every suggested command works', { skip: isWindows, timeout: 600_000 }, a
     commands.map(command => [JSON.stringify({ as: command, ...ROWS[command] }), command]),
   )
   for (const command of distinct.values()) {
-    const { as = command, code = 0, after = [], isServing, shows = /(?:)/ } = ROWS[command] ?? {}
+    const { as = command, code = 0, after = [], isServing, hasLock, shows = /(?:)/ } = ROWS[command] ?? {}
     await t.test(command, async t => {
-      const world = createWorld(t, guarded.mcpUrl)
+      const world = createWorld(t, guarded.mcpUrl, hasLock)
       for (const each of after) t.match(await run(t, world, each), { code: 0 }, each)
       t.match(await run(t, world, as, isServing), { code, text: shows })
       await stop(t, world)

@@ -72,11 +72,16 @@ t.test('a code lets a page in once, with a cookie that no script reads', async t
 
 const GETS = [
   ...['status', 'servers', 'tools', 'tools/a__echo', 'clients', 'calls', 'config', 'errors', 'why?q=a'],
-  ...['events', 'logs', 'servers/a/tools'],
+  ...['events', 'logs', 'servers/a/tools', 'approvals', 'rules?q=a'],
 ]
 const POSTS = [
   ...['servers/a/restart', 'servers/a/disable', 'servers/a/enable', 'servers/a/probe'],
-  ...['servers/a/tools/echo/disable', 'servers/a/tools/echo/enable'],
+  ...[
+    'servers/a/tools/echo/disable',
+    'servers/a/tools/echo/enable',
+    'approvals/a/approve',
+    'approvals/a/deny',
+  ],
   ...['call', 'reload', 'login'],
 ]
 

@@ -1,7 +1,7 @@
 import { LimitCounters } from '../../src/kernel/limit-counters.js'
 import { DEFAULT_LIMITS, type Limits } from '../../src/kernel/limits.js'
 import type { Approval, ApprovalEvent } from '../../src/mux/rules/approval-records.js'
-import type { Approvals } from '../../src/mux/rules/approvals.js'
+import type { CallApprovals } from '../../src/mux/rules/approvals.js'
 import type { RuleGate } from '../../src/mux/rules/gate.js'
 import type { FakeClient } from './client/fake-client.js'
 import { FakeClock } from './fake-clock.js'
@@ -29,7 +29,7 @@ export class AskingWorld {
   readonly events: ApprovalEvent[] = []
   readonly gate: RuleGate
   readonly world: World
-  readonly approvals: Approvals
+  readonly approvals: CallApprovals
 
   constructor(rules: unknown, options: AskingOptions = {}) {
     const { script = ASKING_SHOP, hasPage = true, hasCommands = true, limits = {} } = options

@@ -8,9 +8,9 @@ import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { maskSecrets } from '../../kernel/secrets/mask.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
-import { boxLines, ownLines, shownJson } from '../../mux/rules/approval-question.js'
+import { boxLines, escapedJson, ownLines } from '../../mux/rules/approval-question.js'
 import type { Approval } from '../../mux/rules/approval-records.js'
-import type { Approvals } from '../../mux/rules/approvals.js'
+import type { CallApprovals } from '../../mux/rules/approvals.js'
 import { addressOf } from '../authorization-server/grant-events.js'
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { Cookies } from '../authorization-server/sign-in/cookies.js'
@@ -30,7 +30,7 @@ const BROWSERS_MAX = 32
 export interface ApprovalPagesOptions {
   /** Base address for browsers, without a slash at the end. */
   readonly origin: string
-  readonly approvals: () => Approvals | undefined
+  readonly approvals: () => CallApprovals | undefined
   readonly browsers: Browsers
   /** Returns whether a cookie belongs to a page that `mcp-proxy ui` opened. */
   readonly isUiCookie: (cookie: string | undefined) => boolean
@@ -46,7 +46,7 @@ interface Proven {
 }
 
 interface Visit {
-  readonly approvals: Approvals
+  readonly approvals: CallApprovals
   readonly approval: Approval
   readonly path: string
   readonly cookies: Cookies
@@ -133,7 +133,8 @@ export class ApprovalPages {
       const { subject, changed, endsAtMs, text } = approval
       const { method, server, name, rule, principal } = subject
       const question = { method, server, name, rule, changed, endsAtMs, url: approvals.urlOf(approval) }
-      const args = method === 'resources/read' ? undefined : shownJson(maskSecrets(text === '' ? '{}' : text))
+      const args =
+        method === 'resources/read' ? undefined : escapedJson(maskSecrets(text === '' ? '{}' : text))
       sendPage(
         response,
         decidePage({

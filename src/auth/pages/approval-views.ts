@@ -1,4 +1,4 @@
-import { shownJson } from '../../mux/rules/approval-question.js'
+import { escapedJson } from '../../mux/rules/approval-question.js'
 import { type HtmlPage, html } from '../authorization-server/sign-in/page.js'
 import type { IdentificationMethods } from './browser.js'
 import { AGAIN_S, type Form, form, identification } from './views.js'
@@ -33,7 +33,7 @@ export const decidePage = (
 ): HtmlPage => ({
   title: 'Allow this call?',
   body: html`
-${view.caller === undefined ? undefined : html`<p>Caller: <strong>${shownJson(view.caller)}</strong></p>`}
+${view.caller === undefined ? undefined : html`<p>Caller: <strong>${escapedJson(view.caller)}</strong></p>`}
 <p>The text in the box was not written by mcp-proxy.</p>
 <pre tabindex="0" aria-label="The call">${view.box.map((line, index) => [index === 0 ? undefined : BREAK, line])}</pre>
 ${view.lines.map(line => html`<p class="quiet">${line}</p>`)}

@@ -4,7 +4,7 @@ import { Fault } from '../../kernel/faults.js'
 import { lateModule } from '../../kernel/late-module.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
-import type { Approvals } from '../../mux/rules/approvals.js'
+import type { CallApprovals } from '../../mux/rules/approvals.js'
 import type { ServerOptions } from '../../peers/dial.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import type { OnGrantEvent } from '../authorization-server/grant-events.js'
@@ -38,7 +38,7 @@ export interface ConnectEndpointOptions extends ConnectContext {
   readonly auth: () => AuthConfig | undefined
   readonly authServer: () => AuthServer | undefined
   /** Returns the approvals of calls; undefined without rules. */
-  readonly approvals: () => Approvals | undefined
+  readonly approvals: () => CallApprovals | undefined
   readonly isUiCookie: ApprovalPagesOptions['isUiCookie']
 }
 

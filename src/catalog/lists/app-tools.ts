@@ -2,6 +2,7 @@ import { textOf, withAt } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
 import { UI } from '../../model/extensions.js'
 import type { Client } from '../../model/links.js'
+import { hasItemMeta } from '../../model/peer.js'
 import { hasInterface } from '../app-facts.js'
 import { type Item, isOnlyForApps, type Merged, mergedForModels } from '../listed.js'
 import { isUnderOtherAlias, type MergedList } from './merge.js'
@@ -18,12 +19,9 @@ interface AppTools {
   readonly hasHidden: boolean
 }
 
-/** Tools have `_meta` since this revision; without it, hosts find no interface and hide no tool. */
-const WITH_META = '2025-06-18'
-
-/** Returns whether a client declared that it shows apps. */
-export const showsApps = ({ capabilities, revision }: Pick<Client, 'capabilities' | 'revision'>): boolean =>
-  capabilities.declared?.extensions.has(UI) === true && revision >= WITH_META
+/** Returns whether a client shows apps; without `_meta`, hosts find no interface and hide no tool. */
+export const showsApps = (client: Pick<Client, 'capabilities' | 'revision'>): boolean =>
+  client.capabilities.declared?.extensions.has(UI) === true && hasItemMeta(client)
 
 /** Reads a merged tool list once. */
 export const appToolsIn = memoize(({ parts, byExposed }: Merged): AppTools => {

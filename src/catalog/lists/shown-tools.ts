@@ -8,7 +8,7 @@ import type { MergedList } from './merge.js'
 import type { Paged, PagedPart, ShownList } from './page.js'
 
 /** The tools that a client can call. */
-export interface Reach {
+export interface ListReach {
   readonly list: MergedList
   /** Whether tools for apps only are in the list of this client, and left out of it. */
   readonly showsApps: boolean
@@ -25,7 +25,7 @@ export const isPlainChoice = ({ mode, pins, loadsByNeed }: Choice): boolean =>
  */
 export const applyToolChoice = (
   choice: Choice,
-  reach: Reach | undefined,
+  reach: ListReach | undefined,
   servers: readonly string[],
 ): ShownList => {
   if (choice.mode === 'direct' && reach !== undefined) return withMarkedPins(choice, reach)
@@ -37,7 +37,7 @@ export const applyToolChoice = (
   return listOf(digestOf(texts), () => parts)
 }
 
-const withMarkedPins = ({ pins }: Choice, { list, showsApps, hidesApps }: Reach): ShownList => {
+const withMarkedPins = ({ pins }: Choice, { list, showsApps, hidesApps }: ListReach): ShownList => {
   const version = hidesApps ? list.modelVersion : list.version
   return listOf(digestOf([version, pins?.id ?? '']), () => {
     const { parts } = hidesApps ? mergedForModels(list.merged) : list.merged
@@ -67,7 +67,7 @@ const pinnedBy =
     pins?.has(item.exposed) === true && !isOnlyForApps(item)
 
 /** Returns the tools that stay listed in search mode: hosts open the interfaces of listed tools only. */
-const keptIn = ({ pins, max, loadsByNeed }: Choice, { list, showsApps }: Reach): readonly PagedPart[] => {
+const keptIn = ({ pins, max, loadsByNeed }: Choice, { list, showsApps }: ListReach): readonly PagedPart[] => {
   const { parts }: Merged = list.merged
   const all = mergedForModels(list.merged).parts.flatMap(({ items }) => items)
   const opening = showsApps ? all.filter(({ app }) => hasInterface(app)) : []

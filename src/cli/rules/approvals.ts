@@ -10,7 +10,11 @@ export const approvals = defineVerb({
   usage: 'approvals',
   describe: 'List the calls that wait for the approval of a person',
   flags: { ...flags, json: jsonOption },
-  examples: [['mcp-proxy approvals', 'The calls, with the commands that decide about them']],
+  examples: [
+    ['mcp-proxy approvals', 'The calls that wait, with their ids'],
+    ['mcp-proxy approvals --json', 'For scripts, with the address of the page and all arguments'],
+    ['mcp-proxy approvals --config team.json', 'Of the proxy with another configuration'],
+  ],
   async run({ config, pid, json = false }) {
     const body = await askRunning(await theRunning(config, pid), '/v1/approvals')
     const view = JSON.parse(body) as ApprovalsView
@@ -33,18 +37,23 @@ const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
     usage: `${verb} <id>`,
     describe,
     needs: 'the id of an approval',
-    flags,
+    flags: { ...flags, json: jsonOption },
     positionals: {
       id: { type: 'string', demandOption: true, describe: 'The id, as in mcp-proxy approvals' },
     },
     examples: [
-      [`mcp-proxy ${verb} 0f3c9a1be47d4c5a8e21b6d07c9f1a35`, 'Decides as the user that the proxy runs as'],
+      [`mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA`, 'Decides as the user that the proxy runs as'],
+      [`mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA --json`, 'For scripts'],
+      [
+        `mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA --config team.json`,
+        'A call of the proxy with another configuration',
+      ],
     ],
-    async run({ id, config, pid }) {
+    async run({ id, config, pid, json = false }) {
       const target = `/v1/approvals/${encodeURIComponent(id)}/${verb}`
       const answer = await askRunning(await theRunning(config, pid), target, '{}')
       if ((JSON.parse(answer) as { readonly decided: boolean }).decided) {
-        print(done)
+        print(json ? JSON.stringify({ version: 1, id, decision: verb }) : done)
         return EXIT.ok
       }
       throw new CliError(EXIT.negative, NOT_YOURS)
@@ -54,5 +63,5 @@ const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
 const NOT_YOURS =
   'no call waits for your approval under this id: it is unknown, decided, expired, or another person decides; see mcp-proxy approvals'
 
-export const approve = deciding('approve', 'approved', 'Approve a call that waits for you')
-export const deny = deciding('deny', 'denied', 'Refuse a call that waits for you')
+export const approveCall = deciding('approve', 'approved', 'Approve a call that waits for you')
+export const denyCall = deciding('deny', 'denied', 'Refuse a call that waits for you')

@@ -4,12 +4,12 @@ import { Deferred } from '../../kernel/async/deferred.js'
 import { type JsonText, kindOf, memberOf, repeatedKey, textMember, textOf } from '../../kernel/json/text.js'
 import type { Client, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, type Outcome } from '../../model/outcome.js'
-import type { ClientCapabilities } from '../../model/peer.js'
+import { type ClientCapabilities, hasElicitation } from '../../model/peer.js'
 import { Progress } from '../../model/progress.js'
 import { type CallVerdict, type RoutedRecord, TAKEN } from '../calls/call-record.js'
 import { inputRequired } from '../input-required/questions.js'
 import { mayNeedInput, type RequestStates } from '../input-required/retry/request-states.js'
-import { pageQuestion, type Question, questionForm, questionText } from './approval-question.js'
+import { type ApprovalQuestion, pageQuestion, questionForm, questionText } from './approval-question.js'
 import type { Approval, ApprovalRecords } from './approval-records.js'
 import type { SessionAnswers } from './approval-sessions.js'
 import {
@@ -30,8 +30,6 @@ const PROGRESS_MS = 10_000
 const PROGRESS_PARTS = 1_000_000
 /** Maximum time for a client to return; longer than any approval lasts, so that it is asked again. */
 const STATE_MS = 2 * 3_600_000
-/** The first revision in which clients can be asked. */
-const ASKABLE_SINCE = '2025-06-18'
 const KEY = 'approval'
 const DECISION = new Set(['decision'])
 
@@ -284,14 +282,14 @@ export class ApprovalAsking {
 /** Returns how a client can be asked about a call; undefined if it cannot. */
 const elicitationOf = ({ client, method }: RoutedRecord): ClientCapabilities['elicitation'] => {
   const canAsk = client.serverRequests === 'pushed' || mayNeedInput(method)
-  return canAsk && client.revision >= ASKABLE_SINCE ? client.capabilities.elicitation : undefined
+  return canAsk && hasElicitation(client) ? client.capabilities.elicitation : undefined
 }
 
 const questionOf = (
   { method, owner, ownName: name, params }: RoutedRecord,
   { subject, changed, endsAtMs }: Approval,
   url: string | undefined,
-): Question => ({
+): ApprovalQuestion => ({
   ...{ method, server: owner.server.name, name, rule: subject.rule, changed, endsAtMs, url },
   arguments: params && memberOf(params, 'arguments'),
 })

@@ -13,11 +13,11 @@ const escaped = (text: string): string =>
   ).join('')
 
 /** Writes JSON text without characters that deceive a reader; it means the same. */
-export const shownJson = (json: string): string => json.replace(HIDDEN, escaped)
+export const escapedJson = (json: string): string => json.replace(HIDDEN, escaped)
 
 /** Writes a name as JSON in ASCII. */
 const shownName = (name: string): string =>
-  shownJson(JSON.stringify(cutName(name))).replace(/[^ -~]/gu, escaped)
+  escapedJson(JSON.stringify(cutName(name))).replace(/[^ -~]/gu, escaped)
 
 const NAME_CHARS = 500
 const cutName = (name: string): string => (name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS)}…` : name)
@@ -78,9 +78,9 @@ class ShownValue {
     const plain = maskSecrets(text)
     const characters = Array.from(plain)
     const left = characters.length - this.#stringChars
-    if (left <= 0) return shownJson(JSON.stringify(plain))
+    if (left <= 0) return escapedJson(JSON.stringify(plain))
     const kept = characters.slice(0, this.#stringChars).join('')
-    return shownJson(JSON.stringify(`${kept}…`)) + this.#rest(left, 'characters')
+    return escapedJson(JSON.stringify(`${kept}…`)) + this.#rest(left, 'characters')
   }
 
   /** A number can be long too. */
@@ -95,7 +95,7 @@ class ShownValue {
   }
 }
 
-export interface Question {
+export interface ApprovalQuestion {
   readonly method: string
   readonly server: string
   readonly name: string
@@ -111,14 +111,17 @@ export interface Question {
 const LABELS: Readonly<Record<string, string>> = { 'prompts/get': 'prompt', 'resources/read': 'resource' }
 
 /** Returns the lines about a call that its client or server wrote. */
-export const boxLines = (question: Omit<Question, 'arguments'>, args: string | undefined): string[] => [
+export const boxLines = (
+  question: Omit<ApprovalQuestion, 'arguments'>,
+  args: string | undefined,
+): string[] => [
   `server: ${shownName(question.server)}`,
   `${LABELS[question.method] ?? 'tool'}: ${shownName(question.name)}`,
   ...(args === undefined ? [] : [`arguments: ${args}`]),
 ]
 
 /** Returns the lines about a call that the configuration and the proxy wrote. */
-export const ownLines = ({ rule, changed, endsAtMs }: Question): string[] => {
+export const ownLines = ({ rule, changed, endsAtMs }: ApprovalQuestion): string[] => {
   const name = ruleName(rule)
   const why = rule.reason === undefined ? '' : `: ${rule.reason.replace(/\s+/g, ' ')}`
   const fields = changed.map(field => (/^\w+$/.test(field) ? field : shownName(field)))
@@ -135,7 +138,7 @@ const QUESTION = 'Allow this call? The text in the box was not written by mcp-pr
 const NO_ARGUMENTS = rawText('{}')
 
 /** Returns the text of a form about a call; undefined if the call does not fit into one. */
-export const questionText = (question: Question): string | undefined => {
+export const questionText = (question: ApprovalQuestion): string | undefined => {
   for (const chars of STRING_CHARS) {
     const value = new ShownValue(chars)
     const args =

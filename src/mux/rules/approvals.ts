@@ -63,7 +63,7 @@ const LISTS = { 'tools/call': 'tools', 'prompts/get': 'prompts' } as const
  * Asks people about calls. An approval is bound to the caller, the request, the item's definition and the
  * rule; it is used just before the request is handed to its connection, and then never again.
  */
-export class Approvals {
+export class CallApprovals {
   readonly records: ApprovalRecords
   readonly #context: ApprovalsContext
   readonly #rules: CurrentRules

@@ -20,7 +20,7 @@ import {
   type RoutedRecord,
   TAKEN,
 } from '../calls/call-record.js'
-import { Approvals, type ApprovalsContext, type CurrentRules, ruleDigest } from './approvals.js'
+import { type ApprovalsContext, CallApprovals, type CurrentRules, ruleDigest } from './approvals.js'
 import { CallArguments } from './arguments.js'
 import { alwaysDenies, type CompiledRule, decide, Policy, type RuledItem, type Ruling } from './policy.js'
 import { type Charge, RateBuckets, type RateBucketsOptions, type RateVerdict } from './rates.js'
@@ -71,7 +71,7 @@ const COUNTED: ReadonlySet<string | undefined> = new Set(['relay', 'park', 'url'
  * their rates, and a person.
  */
 export class RuleGate implements CallGate, CurrentRules {
-  readonly approvals: Approvals | undefined
+  readonly approvals: CallApprovals | undefined
   readonly #context: RuleGateContext
   readonly #buckets: RateBuckets
   readonly #counters = new Map<string, Counter>()
@@ -85,7 +85,7 @@ export class RuleGate implements CallGate, CurrentRules {
   constructor(rules: readonly Rule[], context: RuleGateContext, hasLock = false) {
     this.#context = context
     this.#buckets = new RateBuckets(context)
-    this.approvals = context.approvals && new Approvals({ ...context, ...context.approvals }, this)
+    this.approvals = context.approvals && new CallApprovals({ ...context, ...context.approvals }, this)
     this.#policy = new Policy(rules)
     this.#hasLock = hasLock
   }

@@ -104,7 +104,9 @@ const fittingObject = ({ properties, additionalProperties = {} }: Part): Arbitra
 /** An unknown key is told at the key itself, and what is wrong within one form of a union there. */
 const placesOf = (issue: z.core.$ZodIssue): readonly string[] => {
   const within =
-    issue.code === 'invalid_union' ? issue.errors.flat().filter(({ path }) => path.length > 0) : []
+    issue.code === 'invalid_union'
+      ? issue.errors.flat().filter(({ code, path }) => code === 'unrecognized_keys' || path.length > 0)
+      : []
   if (within.length > 0) {
     return within.flatMap(one => placesOf({ ...one, path: [...issue.path, ...one.path] }))
   }
