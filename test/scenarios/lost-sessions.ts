@@ -29,6 +29,7 @@ const LOSSES: Readonly<Record<string, Parameters<typeof answers>>> = {
   'the Rust SDK': [401, 'Unauthorized: Session not found'],
   'a 401 without body or challenge': [401],
   'a gateway': [503, '<html><title>Session expired</title></html>'],
+  'a 400 without a body': [400],
   'plain text': [400, 'missing Mcp-Session-Id'],
   'JSON without JSON-RPC': [422, { error: 'unknown session' }],
   'a 403 with a reason': [403, { message: 'Invalid session id' }],
@@ -81,6 +82,38 @@ t.test('an answer about the request, a login or a limit is passed on, and the se
 const withId = (body: object | string, id: unknown): object | string =>
   typeof body === 'object' && 'id' in body ? { ...body, id } : body
 
+t.test('a refusal whose text mentions a session is passed on if the server answers a ping', async t => {
+  const rows: [number, object | string | undefined, RegExp][] = [
+    [400, { message: 'The browser session was closed' }, /HTTP status 400: The browser session was closed/],
+    [400, rpcError(-32000, 'Your session limit is reached', 7), /Your session limit is reached/],
+    [403, 'session of another region', /session of another region/],
+    [503, 'no session left in the pool', /no session left in the pool/],
+    [400, undefined, /HTTP status 400/],
+  ]
+  const tried = async ([status, body, expected]: (typeof rows)[number]): Promise<void> => {
+    const server = new SessionServer()
+    const client = await proxied(t, await server.start(t))
+    t.match(textIn(await client.call(1, 's__echo')), /content/)
+    server.onPost = ({ id, method }, response) =>
+      method === 'tools/call' && reply(response, status, body && withId(body, id))
+    t.match(textIn(await client.call(7, 's__echo')), expected)
+    t.equal(server.posted.filter(method => method === 'tools/call').length, 2, 'the call was sent once')
+    t.equal(server.initialized, 1, `${status}`)
+  }
+  await Promise.all(rows.map(tried))
+})
+
+t.test('over HTTP+SSE, a refused call is not repeated while the server takes a ping', async t => {
+  const server = new SseSessionServer()
+  server.onUnknown = ({ method }, response) =>
+    reply(response, method === 'ping' ? 202 : 400, { message: 'the browser session was closed' })
+  const client = await proxied(t, await server.start(t))
+  t.match(textIn(await client.call(1, 's__echo')), /content/)
+  server.forget()
+  t.match(textIn(await client.call(2, 's__echo')), /HTTP status 400: the browser session was closed/)
+  t.equal(server.ran.filter(method => method === 'tools/call').length, 1)
+})
+
 t.test('a server that answers the same in the new session gives its reason', async t => {
   const server = new SessionServer()
   const client = await proxied(t, await server.start(t))
@@ -115,6 +148,7 @@ t.test('over HTTP+SSE, calls that are refused for their session are sent again o
   const refusals: [number, object | string][] = [
     [404, 'Could not find session'],
     [400, { error: 'invalid session' }],
+    [400, ''],
     [401, ''],
     [503, 'no such session here'],
   ]

@@ -68,7 +68,7 @@ export abstract class HttpConversation implements ExchangeContext {
     exchange: RequestExchange,
     refusal: HttpRefusal,
     body: Buffer | undefined,
-  ): Fault | undefined
+  ): Fault | undefined | Promise<Fault | undefined>
   abstract streamEnded(exchange: RequestExchange, reader: SseReader): void
 
   /**

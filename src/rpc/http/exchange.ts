@@ -42,9 +42,14 @@ export interface ExchangeContext {
   admits(exchange: RequestExchange, status: number, headers: HttpHeaders): boolean
   /**
    * Returns the fault that an HTTP error reports about the conversation. Undefined if it concerns only the
-   * request; then `body`, if given, may be its answer.
+   * request; then `body`, if given, may be its answer. Returns a promise, which never rejects, if the server
+   * has to be asked first.
    */
-  faultIn(exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined
+  faultIn(
+    exchange: RequestExchange,
+    refusal: HttpRefusal,
+    body: Buffer | undefined,
+  ): Fault | undefined | Promise<Fault | undefined>
   /** Returns whether the answer to an accepted request may arrive outside of its exchange. */
   mayAnswerLater(exchange: RequestExchange): boolean
   /** The request of an exchange has ended, but its event stream is still open. */
@@ -175,9 +180,13 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
     }
     this.over()
     const refusal = refusalOf(head, body)
+    const judged = (fault: Fault | undefined): void => {
+      if (fault === undefined && isAnswer) this.#owner.dispatcher.take(body, this.sink)
+      if (this.isOpen) this.fail(fault ?? statusFault(head.status, statedIn(refusal)))
+    }
     const fault = this.#owner.faultIn(this, refusal, isAnswer ? body : undefined)
-    if (fault === undefined && isAnswer) this.#owner.dispatcher.take(body, this.sink)
-    if (this.isOpen) this.fail(fault ?? statusFault(head.status, statedIn(refusal)))
+    if (fault instanceof Promise) void fault.then(judged)
+    else judged(fault)
   }
 
   /** Ends a request whose HTTP error does not end. */

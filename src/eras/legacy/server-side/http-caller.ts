@@ -1,3 +1,4 @@
+import { within } from '../../../kernel/async/deadline.js'
 import { Fault } from '../../../kernel/faults.js'
 import { type JsonText, memberOf } from '../../../kernel/json/text.js'
 import { SESSION_LOST } from '../../../model/failure.js'
@@ -17,7 +18,7 @@ import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../shared/http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
-import { type AnswerToUs, answerIn, lossText, meansLostSession } from './lost-session.js'
+import { type AnswerToUs, answerIn, lossText, type SessionLoss, sessionLossIn } from './lost-session.js'
 import { Posts } from './posts.js'
 import type { SavedSession } from './saved-session.js'
 
@@ -27,6 +28,10 @@ const RESUME_TRIES = 5
 /** The first attempt is early: it distinguishes a network glitch from a crash. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
+/** The time for the answer to a ping that shows whether the server knows the session. */
+const PROBE_MS = 5000
+/** Above this, a refusal is about more than the session. */
+const REFUSAL_BYTES = 64 * 1024
 /** Above this, ended requests are forgotten. */
 const AWAITED_MAX = 1024
 /** The age up to which a session that has not served a client is new. */
@@ -59,6 +64,9 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   readonly #awaited = new Set<OwnId>()
   /** Ids up to this one were used by previous replicas. */
   #ids = 0
+  /** The ping that shows whether the server knows the session, while it is on its way. */
+  #probe: Promise<boolean> | undefined
+  #probeId: OwnId | undefined
   receivesUnsolicited = false
   readonly hasManyConnections = true
 
@@ -157,12 +165,22 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     return true
   }
 
-  faultIn(exchange: RequestExchange, refusal: HttpRefusal, body: Buffer | undefined): Fault | undefined {
-    const { id } = exchange
-    if (!this.#isLost(refusal, body && answerIn(body, id))) return undefined
+  faultIn(
+    { id }: RequestExchange,
+    refusal: HttpRefusal,
+    body: Buffer | undefined,
+  ): Fault | undefined | Promise<Fault | undefined> {
+    const loss = this.#lossIn(refusal, body && answerIn(body, id))
+    if (loss === 'none') return undefined
     const why = lossText(refusal)
+    const lost = new Fault('session-lost', why)
+    if (loss !== 'certain' && !this.isOver && id !== this.#probeId) {
+      // Bounds the memory of the answers that wait for the ping.
+      if (body !== undefined && body.length > REFUSAL_BYTES) return undefined
+      return this.#isUnknown().then(isUnknown => (isUnknown ? lost : undefined))
+    }
     this.#sessionLost(why, id)
-    return new Fault('session-lost', why)
+    return lost
   }
 
   streamEnded(exchange: RequestExchange, reader: SseReader): void {
@@ -236,7 +254,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
       const type = mediaTypeOf(reply.headers['content-type'])
       if (reply.status === 200 && type === 'text/event-stream') return reply
       if (reply.status < 400 || !hadStream) reply.discard()
-      else if (this.#isLost(await readRefusal(reply, this.clock))) this.#ping()
+      else if (isStated(this.#lossIn(await readRefusal(reply, this.clock)))) void this.#isUnknown()
       return reply.status
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not open a stream')
@@ -276,8 +294,10 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
         return
       }
       const refusal = await readRefusal(reply, this.clock)
-      if (this.#isLost(refusal)) this.#sessionLost(lossText(refusal))
+      const loss = this.#lossIn(refusal)
+      if (loss === 'certain') this.#sessionLost(lossText(refusal))
       else this.log.warn({ status, why: reasonIn(refusal) }, 'the server did not take a message')
+      if (isStated(loss)) void this.#isUnknown()
     } catch (thrown) {
       this.log.debug({ err: thrown }, 'could not send a message to the server')
     }
@@ -291,13 +311,13 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   }
 
   /**
-   * Returns whether a refusal means that the session is lost. One that repeats the reason for this session,
+   * Returns how far a refusal means that the session is lost. One that repeats the reason for this session,
    * before it served a client, is an answer: yet another session would not help.
    */
-  #isLost(refusal: HttpRefusal, answer?: AnswerToUs): boolean {
-    if (!meansLostSession(refusal, this.#remote.session, answer)) return false
+  #lossIn(refusal: HttpRefusal, answer?: AnswerToUs): SessionLoss {
     const isNew = !this.#hasServed && this.clock.nowMs() - this.#sinceMs < NEW_MS
-    return this.isOver || !isNew || lossText(refusal) !== this.#lastLoss
+    if (!this.isOver && isNew && lossText(refusal) === this.#lastLoss) return 'none'
+    return sessionLossIn(refusal, this.#remote.session, answer)
   }
 
   /** Handles a lost session; the server did not process `id` (transports, "Session Management", 4). */
@@ -307,9 +327,24 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     untouched?.ended(failed(new Fault('session-lost', why)))
   }
 
-  /** Asks whether the server still knows the session. */
-  #ping(): void {
-    if (!this.isOver) void outcomeOf(this, this.nextId(), 'ping', undefined)
+  /**
+   * Pings the server to find out whether it still knows the session; a ping that it refuses for the session
+   * proves the loss. A text alone may be about the request, which then ran. Never rejects.
+   */
+  #isUnknown(): Promise<boolean> {
+    this.#probe ??= this.#ping().finally(() => {
+      this.#probe = undefined
+    })
+    return this.#probe
+  }
+
+  async #ping(): Promise<boolean> {
+    if (this.isOver) return false
+    const id = this.nextId()
+    this.#probeId = id
+    const ended = await within(outcomeOf(this, id, 'ping', undefined), { clock: this.clock, ms: PROBE_MS })
+    if (ended === undefined) this.forget(id)
+    return ended?.kind === 'fault' && ended.fault.code === 'session-lost'
   }
 
   /** Ends the requests whose answers were to arrive on the standalone stream. */
@@ -339,6 +374,9 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
     this.#all.abort()
   }
 }
+
+/** Servers also answer 400 without a reason to unknown notifications and positions of streams. */
+const isStated = (loss: SessionLoss): boolean => loss === 'certain' || loss === 'named'
 
 /** Returns the subject of a notification that replaces earlier ones; undefined if each counts. */
 const supersedes = (method: string, params: JsonText | undefined): string | undefined => {

@@ -53,21 +53,32 @@ const UNREAD: ReadonlySet<number> = new Set([-32000, -32001, -32600])
 const UNKNOWN_SESSION = -32001
 
 /**
- * Returns whether an HTTP error means that the server does not know our session, so that it did not run the
+ * How sure a refusal makes us that the session is lost: by its status alone, by its text, or not at all. A
+ * server that refuses with 400 and gives no reason may mean anything.
+ */
+export type SessionLoss = 'certain' | 'named' | 'unexplained' | 'none'
+
+/**
+ * Returns how far an HTTP error means that the server does not know our session, so that it did not run the
  * request. Only 404 is specified, but servers also answer with 400, 401, 403, 422 or 503 and a text about it.
  * `answer` is the error under the request's own id, which proves that the server read the request.
  */
-export const meansLostSession = (
+export const sessionLossIn = (
   refusal: HttpRefusal,
   history: SessionHistory,
   answer: AnswerToUs = 'none',
-): boolean => {
+): SessionLoss => {
   const sign = signOf(refusal)
-  if (answer === 'result' || sign === 'unrelated') return false
-  if (answer !== 'none') return isAboutSession(answer, refusal, history)
+  if (answer === 'result' || sign === 'unrelated') return 'none'
+  if (answer !== 'none') return lossInAnswer(answer, refusal, history)
   const { hasId, hasWorked } = history
-  const isCertain = hasId && (sign === 'lost' || (sign === 'lost-without-challenge' && hasWorked))
-  return isCertain || (hasWorked && namesSession(refusal))
+  if (hasId && (sign === 'lost' || (sign === 'lost-without-challenge' && hasWorked))) return 'certain'
+  return hasWorked ? lossInText(refusal, hasId) : 'none'
+}
+
+const lossInText = (refusal: HttpRefusal, hasId: boolean): SessionLoss => {
+  if (namesSession(refusal)) return 'named'
+  return hasId && refusal.status === 400 && refusal.text.trim() === '' ? 'unexplained' : 'none'
 }
 
 /** The message of the error under our id, if the body of an HTTP error is one. */
@@ -84,12 +95,14 @@ export const answerIn = (body: Buffer, id: OwnId): AnswerToUs => {
 }
 
 /** An error about the parameters of a request, or an unknown name in it, is not about our session. */
-const isAboutSession = (
+const lossInAnswer = (
   { code, message }: Exclude<AnswerToUs, string>,
   { status }: HttpRefusal,
   { hasId, hasWorked }: SessionHistory,
-): boolean =>
-  (hasId && status === 404 && code === UNKNOWN_SESSION) || (hasWorked && UNREAD.has(code) && isAbout(message))
+): SessionLoss => {
+  if (hasId && status === 404 && code === UNKNOWN_SESSION) return 'certain'
+  return hasWorked && UNREAD.has(code) && isAbout(message) ? 'named' : 'none'
+}
 
 const namesSession = (refusal: HttpRefusal): boolean =>
   isAbout(`${refusal.statusText} ${reasonIn(refusal) ?? ''}`)

@@ -19,9 +19,10 @@ import { classify } from '../../../wire/classify.js'
 import { type SseEvent, type SseHandlers, SseReader } from '../../../wire/framing/sse-read.js'
 import { mediaTypeOf } from '../../../wire/http/headers.js'
 import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
+import { encodeRequest } from '../../../wire/jsonrpc.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { isSafe } from '../../shared/safe-methods.js'
-import { lossText, meansLostSession } from './lost-session.js'
+import { lossText, type SessionLoss, sessionLossIn } from './lost-session.js'
 import { createPostSemaphore } from './posts.js'
 
 /** The time for the server to open its event stream and send the endpoint. */
@@ -32,10 +33,15 @@ const TURN_MS = 10_000
 const POST_BYTES = 8 * 1024
 /** Above this the server counts as behind. */
 const SLOW_BYTES = 1024 * 1024
+/** The time for the server to take a ping that shows whether it knows the session. */
+const PROBE_MS = 5000
 /** The time for the answers to other messages after the session was lost. */
 const RETIRE_MS = 5000
 /** The unanswered POSTs at which the session is closed. */
 const POSTS_MAX = 2048
+
+/** Shows whether the server knows the session; its answer, with an id of no request, is dropped. */
+const PROBE = encodeRequest('mcp-proxy-probe', 'ping', undefined)
 
 /** Options for opening an HTTP+SSE session. */
 export interface SseChannelOptions extends CallerContext {
@@ -120,6 +126,8 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
   #hasWorked = false
   #retirement: Timer | undefined
   readonly #semaphore: Semaphore
+  /** Resolves to whether the server refuses a ping. */
+  #probe: Promise<boolean> | undefined
 
   constructor(link: SseLink) {
     this.#semaphore = createPostSemaphore(link.clock, link.stop.signal)
@@ -251,7 +259,7 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
       if (status < 400 || this.#isOver) reply.discard()
       if (this.#isOver || (status >= 200 && status < 300)) return
       const refusal = status < 400 ? undefined : await readRefusal(reply, clock)
-      if (refusal !== undefined && meansLostSession(refusal, { hasId: true, hasWorked: this.#hasWorked })) {
+      if (refusal !== undefined && (await this.#isLost(refusal))) {
         this.#lost(message, refusal)
         return
       }
@@ -263,6 +271,31 @@ class SseChannel implements Channel, BodyParts, SseHandlers {
     } finally {
       this.#queue(message, -1)
     }
+  }
+
+  /**
+   * Returns whether a refusal means that the session is lost. A text alone may be about the message, so that
+   * the server has to refuse a ping, too.
+   */
+  async #isLost(refusal: HttpRefusal): Promise<boolean> {
+    const loss = this.#lossIn(refusal)
+    if (loss === 'none' || loss === 'certain' || this.#retirement !== undefined) return loss !== 'none'
+    // The answer stays true: the channel ends either way.
+    this.#probe ??= this.#isPingRefused()
+    return this.#probe
+  }
+
+  #lossIn(refusal: HttpRefusal): SessionLoss {
+    return sessionLossIn(refusal, { hasId: true, hasWorked: this.#hasWorked })
+  }
+
+  async #isPingRefused(): Promise<boolean> {
+    const { clock } = this.#link
+    const reply = await within(this.#reply(PROBE), { clock, ms: PROBE_MS })
+    if (reply !== undefined && reply.status >= 400)
+      return this.#lossIn(await readRefusal(reply, clock)) !== 'none'
+    reply?.discard()
+    return false
   }
 
   /** Posts a message, and one that only reads once more if a kept connection closes (RFC 9110 §9.2.2). */

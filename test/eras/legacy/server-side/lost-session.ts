@@ -3,7 +3,7 @@ import {
   type AnswerToUs,
   answerIn,
   lossText,
-  meansLostSession,
+  sessionLossIn,
 } from '../../../../src/eras/legacy/server-side/lost-session.js'
 import type { HttpRefusal } from '../../../../src/rpc/http/refusal.js'
 
@@ -16,6 +16,9 @@ const refusal = (
 const WORKED = { hasId: true, hasWorked: true }
 const CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } }
 const error = (code: number, message: string): AnswerToUs => ({ code, message })
+
+/** Statuses that mean the loss without a text. */
+const isCertain = ({ status }: HttpRefusal): boolean => [401, 404, 410].includes(status)
 
 t.test('refusals that name the session mean its loss', t => {
   const lost: [HttpRefusal, AnswerToUs?][] = [
@@ -47,13 +50,13 @@ t.test('refusals that name the session mean its loss', t => {
     [refusal(404), error(-32001, 'no')],
     [refusal(400), error(-32000, 'Bad Request: Mcp-Session-Id header is required')],
   ]
-  for (const [one, answer] of lost) t.ok(meansLostSession(one, WORKED, answer), lossText(one))
+  for (const [one, answer] of lost)
+    t.equal(sessionLossIn(one, WORKED, answer), isCertain(one) ? 'certain' : 'named', lossText(one))
   t.end()
 })
 
 t.test('other refusals leave the session as it is', t => {
   const kept: [HttpRefusal, AnswerToUs?][] = [
-    [refusal(400)],
     [refusal(400, 'city is required')],
     [refusal(401, 'session expired', CHALLENGE)],
     [refusal(403)],
@@ -71,21 +74,28 @@ t.test('other refusals leave the session as it is', t => {
     [refusal(429), error(-32000, 'Too many sessions')],
     [refusal(401, '', CHALLENGE), error(-32001, 'Session expired')],
   ]
-  for (const [one, answer] of kept) t.notOk(meansLostSession(one, WORKED, answer), lossText(one))
+  for (const [one, answer] of kept) t.equal(sessionLossIn(one, WORKED, answer), 'none', lossText(one))
   t.end()
 })
 
 t.test('a session that never worked, or has no id, is lost only if the server is certain', t => {
   const fresh = { hasId: true, hasWorked: false }
-  t.ok(meansLostSession(refusal(404), fresh))
-  t.notOk(meansLostSession(refusal(400, 'no session'), fresh))
-  t.notOk(meansLostSession(refusal(401), fresh))
-  t.ok(meansLostSession(refusal(404), fresh, error(-32001, 'Session not found')))
-  t.notOk(meansLostSession(refusal(400), fresh, error(-32000, 'No session')))
+  t.equal(sessionLossIn(refusal(404), fresh), 'certain')
+  t.equal(sessionLossIn(refusal(400, 'no session'), fresh), 'none')
+  t.equal(sessionLossIn(refusal(400), fresh), 'none')
+  t.equal(sessionLossIn(refusal(401), fresh), 'none')
+  t.equal(sessionLossIn(refusal(404), fresh, error(-32001, 'Session not found')), 'certain')
+  t.equal(sessionLossIn(refusal(400), fresh, error(-32000, 'No session')), 'none')
   const nameless = { hasId: false, hasWorked: true }
-  t.notOk(meansLostSession(refusal(404), nameless))
-  t.notOk(meansLostSession(refusal(401), nameless))
-  t.ok(meansLostSession(refusal(400, 'Server not initialized'), nameless))
+  t.equal(sessionLossIn(refusal(404), nameless), 'none')
+  t.equal(sessionLossIn(refusal(401), nameless), 'none')
+  t.equal(sessionLossIn(refusal(400), nameless), 'none')
+  t.equal(sessionLossIn(refusal(400, 'Server not initialized'), nameless), 'named')
+  t.end()
+})
+
+t.test('a 400 without a reason may mean a lost session', t => {
+  for (const text of ['', ' \n']) t.equal(sessionLossIn(refusal(400, text), WORKED), 'unexplained')
   t.end()
 })
 
