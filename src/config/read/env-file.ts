@@ -69,6 +69,9 @@ export interface ServerEnvFile {
   readonly values: Readonly<Record<string, string>>
 }
 
+/** Returns the variables in a file in the format of dotenv, unexpanded. */
+export const parseServerEnvFile: (text: string) => Readonly<Record<string, string>> = dotenv.parse
+
 /**
  * Reads the `envFile` of a server in the format of dotenv. `${NAME}` in a value is a variable of an earlier
  * line or of the proxy; other text stays. Reports a file that cannot be read as an error.
@@ -86,7 +89,7 @@ export const readServerEnvFile = (item: TreeItem, context: ReadContext): ServerE
     return undefined
   }
   const known: Record<string, string | undefined> = { ...context.env }
-  const values = Object.entries(dotenv.parse(read.text)).map(([name, text]): [string, string] => {
+  const values = Object.entries(parseServerEnvFile(read.text)).map(([name, text]): [string, string] => {
     const value = withKnownVariables(text, known)
     known[name] = value
     return [name, value]

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { readSmallFile } from '../../config/file/small-file.js'
-import { parseEnvFile } from '../../config/read/env-file.js'
+import { parseServerEnvFile } from '../../config/read/env-file.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import { literal } from './escapes.js'
@@ -25,8 +25,8 @@ const pathOf = (file: string, { home, start }: Where): string | undefined => {
 }
 
 /**
- * Copies the variables of an `envFile` into `env`, which takes precedence as in the client. A server with an
- * unreadable file stays in its client.
+ * Keeps an `envFile`, under its absolute path. Values with variables are copied into `env`, because the proxy
+ * would expand them. A server with an unreadable file stays in its client.
  */
 export const withEnvFile = (server: Normalised, where: Where): Normalised => {
   const { envFile, entry, notes, obstacles } = server
@@ -34,24 +34,28 @@ export const withEnvFile = (server: Normalised, where: Where): Normalised => {
   const path = pathOf(envFile, where)
   const read =
     path === undefined ? { wrong: 'depends on the open folder or on variables' } : readSmallFile(path)
+  const kept = path === undefined ? entry : { ...entry, envFile: literal(path) }
   if (!('text' in read)) {
     const why = `its envFile ${path ?? envFile} ${read.wrong}`
     return {
       ...server,
       // Without its variables, it would run with other settings.
-      entry: path === undefined ? entry : { ...entry, envFile: literal(path) },
+      entry: kept,
       notes: [...notes, `${why}; write its variables into "env"`],
       obstacles: [...obstacles, why],
     }
   }
-  const variables = Object.entries(parseEnvFile(read.text)).map(([name, value]): [string, Json] => [
-    name,
-    literal(value),
-  ])
-  const env = { ...Object.fromEntries(variables), ...(isObject(entry['env']) ? entry['env'] : {}) }
+  const copied = Object.entries(parseServerEnvFile(read.text))
+    .filter(([, value]) => value.includes('${'))
+    .map(([name, value]): [string, Json] => [name, literal(value)])
+  if (copied.length === 0) return { ...server, entry: kept }
+  const names = copied.map(([name]) => name).join(', ')
   return {
     ...server,
-    entry: { ...entry, ...(Object.keys(env).length === 0 ? {} : { env }) },
-    notes: [...notes, `the variables of ${path} were copied; later changes to that file have no effect`],
+    entry: {
+      ...kept,
+      env: { ...Object.fromEntries(copied), ...(isObject(entry['env']) ? entry['env'] : {}) },
+    },
+    notes: [...notes, `copied from ${path} because of "\${": ${names}; later changes there have no effect`],
   }
 }

@@ -547,7 +547,7 @@ t.test('keys are found behind -k, in ?k= and in env, and settings stay', async t
   })
 })
 
-t.test('the variables of an envFile are imported as the client reads them', async t => {
+t.test('an envFile is kept, and programs get its variables as from the client', async t => {
   const home = t.testdir({
     'keys.env': "# mine\nWEATHER_KEY='planted-1'\nMODE=fast\nREGION=eu\nPASSWORD='a${b}c'\n",
     work: { '.env': 'DB_PASSWORD=planted-2\n' },
@@ -567,13 +567,14 @@ t.test('the variables of an envFile are imported as the client reads them', asyn
   })
   const { plan, config, read } = await run(home, await clientsIn(home, join(home, 'work')))
   t.same(config.weather, {
-    ...{ command: 'x', cwd: '${workspaceFolder}' },
-    env: { WEATHER_KEY: '${WEATHER_KEY}', MODE: 'slow', REGION: 'eu', PASSWORD: '${WEATHER_PASSWORD}' },
+    ...{ command: 'x', cwd: '${workspaceFolder}', envFile: join(home, 'keys.env') },
+    env: { MODE: 'slow', PASSWORD: '${WEATHER_PASSWORD}' },
   })
-  t.match(config.home.env, { MODE: 'fast', PASSWORD: '${HOME_PASSWORD}' })
-  t.match(config.db, { env: { DB_PASSWORD: '${DB_PASSWORD}' }, cwd: join(home, 'work') })
-  t.match(read('secrets.env'), /^WEATHER_KEY='planted-1'$/m)
+  t.same(config.home.env, { PASSWORD: '${HOME_PASSWORD}' }, 'the proxy would expand this value')
+  t.match(config.db, { envFile: join(home, 'work', '.env'), cwd: join(home, 'work') })
+  t.notOk('env' in config.db)
   t.match(read('secrets.env'), /^WEATHER_PASSWORD='a\$\{b\}c'$/m)
+  t.notMatch(read('secrets.env'), 'planted')
   t.notMatch(read('mcp.json'), 'planted')
   t.match(Object.fromEntries(plan.servers.map(({ name, obstacles }) => [name, obstacles])), {
     weather: [],
