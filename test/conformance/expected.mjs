@@ -25,7 +25,12 @@ const UNANSWERED = Object.fromEntries(
 const TRIED =
   'the server is asked with `initialize` whether it speaks the era of the client as well, and that is no request of its era'
 
+/** A client that does not declare tasks gets the result of the task. */
+const WAITED = { 'tasks-required-task-error': 'the proxy waits for the task instead' }
+
 export const EXPECTED = {
+  'extensions, tasks server, through us, on stdio': WAITED,
+  'extensions, tasks server, through us, over HTTP': WAITED,
   '2026-07-28, legacy server, through us, on stdio': { ...ACROSS, ...UNANSWERED },
   '2026-07-28, legacy server, through us, over HTTP': ACROSS,
   '2026-07-28, legacy client behind us, as the client': {

@@ -22,7 +22,11 @@ const FIXTURES = {
   legacy: join(here, 'server.mjs'),
   modern: join(here, 'modern-server.mjs'),
   dual: join(here, 'dual-server.mjs'),
+  tasks: join(here, 'task-server.mjs'),
 }
+/** The scenarios of the extension of tasks; a suite for a revision does not need a server with tasks. */
+const TASKS = 'tasks-'
+const ERAS = ['legacy', 'modern', 'dual']
 const NEWEST = { '2025-11-25': 'legacy', '2026-07-28': 'modern' }
 
 const bridge = (...to) => [PROXY, 'bridge', '--port', '0', ...to]
@@ -40,7 +44,7 @@ const serverRuns = [
   // What a fixture can do by itself comes first: it is measured by that, or by what the one of the era can
   // do.
   ...Object.entries(NEWEST).flatMap(([revision, own]) =>
-    [own, ...Object.keys(FIXTURES).filter(era => era !== own)].flatMap(era =>
+    [own, ...ERAS.filter(era => era !== own)].flatMap(era =>
       Object.keys(WAYS)
         .filter(way => era === own || era === 'dual' || way !== 'directly')
         .filter(way => way !== 'through replicas' || (hasRedis && era === own))
@@ -55,6 +59,11 @@ const serverRuns = [
       selection: ['--spec-version', revision],
     })),
   ),
+  ...['directly', 'through us, on stdio', 'through us, over HTTP'].map(way => ({
+    revision: 'extensions',
+    era: 'tasks',
+    way,
+  })),
 ]
 const clientRuns = Object.keys(NEWEST).flatMap(revision =>
   ['legacy', 'modern'].map(era => ({ revision, era, way: 'as the client' })),
@@ -110,22 +119,37 @@ const withState = async use => {
   }
 }
 
-const readScores = output => {
+const readScores = (output, hasTasks) => {
   const scores = new Map()
   for (const line of output.split('\n')) {
     const [, scenario, passed, failed] = PASSED.exec(line.trim()) ?? []
-    // The extension of tasks is not built.
-    if (scenario === undefined || scenario.startsWith('tasks-')) continue
+    if (scenario === undefined || scenario.startsWith(TASKS) !== hasTasks) continue
     scores.set(scenario, { passed: Number(passed), failed: Number(failed) })
   }
   if (scores.size === 0) throw new Error(`the suite ran no scenario:\n${output}`)
   return scores
 }
 
+/** Returns the output of one scenario with its score, as the suite prints the scores of many. */
+const scored = (scenario, output) => {
+  const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [undefined, 0, 1]
+  return `${output}\n✓ ${scenario}: ${passed} passed, ${all - passed} failed`
+}
+
+const runTasks = async server => {
+  const listed = await runSuite(['list', '--requirements', '2026-07-28'])
+  const names = [...listed.matchAll(/- (tasks-[\w-]+) \[server\]/g)].map(([, name]) => name)
+  const runs = names.map(async name =>
+    scored(name, await runSuite([...server, '--scenario', name, '--force'])),
+  )
+  return (await Promise.all(runs)).join('\n')
+}
+
 const runServer = async ({ era, way, selection }, env) => {
   const started = []
   for (const args of WAYS[way](FIXTURES[era])) started.push(await start(args(started.at(-1)?.url), env))
-  const output = await runSuite(['server', '--url', started.at(-1).url, ...selection])
+  const server = ['server', '--url', started.at(-1).url]
+  const output = await (era === 'tasks' ? runTasks(server) : runSuite([...server, ...selection]))
   for (const { child } of started.reverse()) {
     child.removeAllListeners('exit')
     child.stdin.end()
@@ -153,8 +177,7 @@ const runClient = async ({ revision, era, way }) => {
   const runScenario = async scenario => {
     const args = ['client', '--command', command, '--scenario', scenario, ...selection]
     const output = await withState(env => runSuite(args, { ...env, CONFORMANCE_CLIENT: era }))
-    const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(output) ?? [undefined, 0, 1]
-    return `${output}\n✓ ${scenario}: ${passed} passed, ${all - passed} failed`
+    return scored(scenario, output)
   }
   const waiting = await clientScenarios(revision, isAuth)
   const outputs = []
@@ -195,7 +218,7 @@ for (const run of [...serverRuns, ...clientRuns, ...authRuns]) {
   const name = nameOf(run)
   const isClient = run.way in SUBJECTS
   const output = await (isClient ? runClient(run) : withState(env => runServer(run, env)))
-  const scores = readScores(output)
+  const scores = readScores(output, run.era === 'tasks')
   const own = `${run.revision} ${run.era}`
   if (run.way === 'directly') direct.set(own, scores)
   const base = isClient
