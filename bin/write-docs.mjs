@@ -1,11 +1,13 @@
-// Generates parts of docs/ and the list of messages from the code: `npm run docs`, and part of
+// Generates parts of docs/, llms.txt and the list of messages from the code: `npm run docs`, and part of
 // `npm run build`. With `--check`, writes nothing and fails if a page is stale.
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { causeTable, exampleFinding } from './docs/cause-tables.mjs'
+import { entryText, fileTable, PAGES } from './docs/client-pages.mjs'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
 import { formatTable } from './docs/format-table.mjs'
+import { llmsText } from './docs/llms-page.mjs'
 import { withPart } from './docs/markdown.mjs'
 import { messagesText } from './docs/messages.mjs'
 import { floorPlan, roomTable } from './docs/room-map.mjs'
@@ -125,6 +127,7 @@ const pages = async () => {
   const { FORMATS } = await load('formats', "export { FORMATS } from './src/setup/clients/formats.ts'")
   const all = {
     ...partsOf(documentedSchema()),
+    ...clientParts(await load('clients', CLIENT_SOURCES)),
     'cli.md': { commands: commandsText(verbs.SECTIONS), 'exit codes': exitTable(verbs.EXIT_TABLE) },
     'clients.md': { formats: formatTable(FORMATS) },
     'doctor.md': { messages: causeTable(causes) },
@@ -138,7 +141,32 @@ const pages = async () => {
     for (const [part, table] of Object.entries(parts)) text = withPart(text, part, table)
     found.push([urlOf(name), text])
   }
-  return [...found, [new URL('../test/messages.snapshot.txt', import.meta.url), messagesText(root)]]
+  return [
+    ...found,
+    [new URL('../llms.txt', import.meta.url), await llmsText(new URL('../', import.meta.url))],
+    [new URL('../test/messages.snapshot.txt', import.meta.url), messagesText(root)],
+  ]
+}
+
+const CLIENT_SOURCES = `
+  export { CLIENTS } from './src/setup/clients/clients.ts'
+  export { foldersOf } from './src/setup/clients/machine.ts'
+  export { edit } from './src/setup/edit/change.ts'
+  export { parseJsonc } from './src/setup/edit/jsonc.ts'
+  export { parseToml } from './src/setup/edit/toml.ts'
+  export { entryFor, KEY } from './src/setup/install/entry.ts'`
+
+/** Returns the generated parts of the pages of clients. */
+const clientParts = sources => {
+  const found = {}
+  for (const id of PAGES) {
+    const client = sources.CLIENTS.find(each => each.id === id)
+    found[`clients/${id}.md`] = {
+      files: fileTable(client, sources),
+      entry: entryText(client, sources),
+    }
+  }
+  return found
 }
 
 const urlOf = name => new URL(`../docs/${name}`, import.meta.url)

@@ -12,7 +12,7 @@ const PURE = (
   'config setup doctor auth state telemetry control shim app ui'
 ).split(' ')
 /** What `npm test` runs. */
-const QUICK = ['architecture.ts', 'walk.ts', 'prose.ts', ...PURE]
+const QUICK = ['architecture.ts', 'walk.ts', 'prose.ts', 'advice.ts', 'docs', ...PURE]
 /** All tests but the official conformance suite. */
 export const EVERY = [
   ...QUICK,
