@@ -8,6 +8,7 @@
 //                                 "cluster" (needs redis-server); repeatable
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
+import { runFacts } from '../test/run-facts.js'
 import {
   measureFirstList,
   measureFlatness,
@@ -64,7 +65,15 @@ async function measureWorkloads(context) {
 
 async function main(load) {
   const peers = withPeers ? installPeers(say) : []
-  const report = { machine: machine(), peers: describePeers(peers), workloads: [], growth: {}, figures: {} }
+  const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim()
+  const report = {
+    ...runFacts(command),
+    machine: machine(),
+    peers: describePeers(peers),
+    workloads: [],
+    growth: {},
+    figures: {},
+  }
   const names = ['floor', 'ours', ...peers]
   const context = { load, processes: new Processes(), names, say, report }
   introduce(peers)

@@ -1,15 +1,17 @@
-// Runs tests: `node test/run.js [--all | FOLDER or FILE under test/ …] [-- options of tap's reporter]`.
+// Runs tests: `node test/run.js [--all | FOLDER or FILE under test/ …] [--json FILE] [-- options of tap's reporter]`.
+// With `--json`, the titles and results of the tests go to a file, for docs/evidence.md.
 // esbuild joins the files of a room that starts no programs into one, which runs in one process; every other
 // file has a process of its own. Nothing is type-checked (`npm run check:types`).
 //
 // tap itself only reports: under its runner every process, and every program that one starts, would load its
 // hooks first, which takes twice the time of many tests.
 import { spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bundle, EVERY, root } from './bundle.js'
+import { runFacts, takeJsonFile } from './run-facts.js'
 
 const JOBS = 3
 const TIMEOUT_MS = 600_000
@@ -17,7 +19,7 @@ const TIMEOUT_MS = 600_000
 const ALONE_MOST = 3
 
 const split = process.argv.indexOf('--')
-const paths = process.argv.slice(2, split === -1 ? undefined : split)
+const { file: jsonFile, rest: paths } = takeJsonFile(process.argv.slice(2, split === -1 ? undefined : split))
 const options = split === -1 ? [] : process.argv.slice(split + 1)
 const bundles = await bundle(paths.includes('--all') ? EVERY : paths, { folder: 'bundles' })
 
@@ -39,6 +41,18 @@ const run = (args, output) =>
     child.stdout?.pipe(output)
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
+
+/** Returns the tests of a report in TAP and the tests within them, without their single assertions. */
+const testsIn = report => {
+  const lines = report.split('\n')
+  const names = new Set(lines.flatMap(line => /^(?: {4}){0,1}# Subtest: (.*)$/.exec(line)?.[1] ?? []))
+  return lines.flatMap(line => {
+    const [, isBad, title, note] =
+      /^(?: {4}){0,1}(not )?ok \d+ - (.*?)(?: # (SKIP|TODO|time).*)?$/.exec(line) ?? []
+    if (!names.has(title)) return []
+    return [{ title, result: isBad ? 'failed' : note === 'SKIP' ? 'skipped' : 'passed' }]
+  })
+}
 
 const failed = []
 const reportOf = file => file.replace(/\.mjs$/, '.tap')
@@ -72,6 +86,14 @@ const tap = createRequire(import.meta.url)
   .resolve('tap')
   .replace(/dist.*/, 'dist/esm/run.mjs')
 const reports = bundles.map(reportOf)
+if (jsonFile !== undefined) {
+  const files = bundles.map(file => ({
+    file: file.replace(/^.*?bundles.(.*)\.mjs$/, '$1'),
+    tests: testsIn(readFileSync(join(root, reportOf(file)), 'utf8')),
+  }))
+  const command = `node test/run.js ${paths.join(' ')}`
+  writeFileSync(jsonFile, JSON.stringify({ ...runFacts(command), files }, undefined, 2))
+}
 const reported = await run([tap, '--disable-coverage', '--allow-empty-coverage', ...options, ...reports])
 // A process may fail after its last test.
 for (const { what } of failed) console.error(what)

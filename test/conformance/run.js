@@ -1,14 +1,16 @@
 // Runs the official conformance suite on the fixture of each era itself, and on `mcp-proxy bridge` in front
 // of it, on stdio and over HTTP; then on the proxy as a client. What a fixture of the era passes directly
 // must pass through the proxy, whichever era the fixture behind it is of, or if it is of both, except what
-// EXPECTED names with a reason. Usage: npm run conformance [-- words that the names of runs must have]
+// EXPECTED names with a reason. Usage:
+// npm run conformance [-- words that the names of runs must have, --json FILE]
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { runFacts, takeJsonFile } from '../run-facts.js'
 import { EXPECTED } from './expected.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -204,7 +206,7 @@ const surprises = (name, scores, direct) => {
 }
 
 if (!existsSync(join(root, 'dist'))) throw new Error('dist is missing: run `npm run build` first')
-const words = process.argv.slice(2)
+const { file: jsonFile, rest: words } = takeJsonFile(process.argv.slice(2))
 const wanted = [...serverRuns, ...clientRuns, ...authRuns].filter(run =>
   words.every(word => nameOf(run).includes(word)),
 )
@@ -233,10 +235,15 @@ for (const run of [...serverRuns, ...clientRuns, ...authRuns]) {
     passed: sum('passed'),
     failed: sum('failed'),
     surprises: wrong.length,
+    ...(run.way === 'directly' ? {} : { expected: EXPECTED[name] ?? {} }),
   })
   console.log(`${name}: ${scores.size} scenarios, ${sum('passed')} checks passed, ${sum('failed')} failed`)
   for (const one of wrong) console.log(`  ${one}`)
   if (wrong.length > 0) console.log(output.slice(-OUTPUT_CHARS))
 }
-console.table(table)
+console.table(table.map(({ expected: _, ...row }) => row))
+if (jsonFile !== undefined) {
+  const command = ['npm run conformance', ...(words.length > 0 ? ['--', ...words] : [])].join(' ')
+  writeFileSync(jsonFile, JSON.stringify({ ...runFacts(command), runs: table }, undefined, 2))
+}
 process.exitCode = isWorse ? 1 : 0

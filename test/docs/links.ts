@@ -60,11 +60,10 @@ t.test('the check of links finds missing files and headings', async t => {
     problems.map(target => problemOf('docs/cli.md', target)),
     ['no such file', 'no such heading', undefined, undefined],
   )
-  t.same(targetsOf('[a](b.md#c) `[d](e.md)` ![f](g.svg)\n```\n[h](i.md)\n```\n<img src="j.png"> [k](https://l)'), [
-    'b.md#c',
-    'g.svg',
-    'j.png',
-  ])
+  t.same(
+    targetsOf('[a](b.md#c) `[d](e.md)` ![f](g.svg)\n```\n[h](i.md)\n```\n<img src="j.png"> [k](https://l)'),
+    ['b.md#c', 'g.svg', 'j.png'],
+  )
 })
 
 t.test('every page of the documentation is linked from another one', async t => {
