@@ -6,6 +6,7 @@ import { build } from 'esbuild'
 import { causeTable, exampleFinding } from './docs/cause-tables.mjs'
 import { commandsText, exitTable } from './docs/cli-page.mjs'
 import { entryText, fileTable, PAGES } from './docs/client-pages.mjs'
+import { evidenceText, readRecords } from './docs/evidence-page.mjs'
 import { formatTable } from './docs/format-table.mjs'
 import { llmsText } from './docs/llms-page.mjs'
 import { withPart } from './docs/markdown.mjs'
@@ -143,6 +144,7 @@ const pages = async () => {
   }
   return [
     ...found,
+    [urlOf('evidence.md'), await evidencePage()],
     [new URL('../llms.txt', import.meta.url), await llmsText(new URL('../', import.meta.url))],
     [new URL('../test/messages.snapshot.txt', import.meta.url), messagesText(root)],
   ]
@@ -167,6 +169,37 @@ const clientParts = sources => {
     }
   }
   return found
+}
+
+const NUMBERS = ['none', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+
+/** Returns docs/evidence.md, with the figures that the README takes from the code. */
+const evidencePage = async () => {
+  const { CLIENTS, searchTools, toolCapOf } = await load(
+    'figures',
+    `export { CLIENTS } from './src/setup/clients/clients.ts'
+    export { searchTools } from './src/search/search-tools.ts'
+    export { toolCapOf } from './src/search/tool-cost.ts'`,
+  )
+  const example = JSON.parse(await readFile(new URL('../mcp-proxy.example.json', import.meta.url), 'utf8'))
+  const servers = NUMBERS[Object.keys(example.mcpServers).length]
+  const root = new URL('../', import.meta.url)
+  return evidenceText({
+    records: await readRecords(root),
+    performance: await readFile(urlOf('performance.md'), 'utf8'),
+    facts: [
+      [
+        `Claude Code, Cursor and ${CLIENTS.length - 2} other clients`,
+        '`src/setup/clients/clients.ts`, and a file of each client in `test/fixtures/clients/`',
+      ],
+      [
+        `Cursor takes ${toolCapOf('cursor').max} tools`,
+        "`src/search/tool-cost.ts`, from Cursor's documentation",
+      ],
+      [`${NUMBERS[searchTools([]).length]} search tools`, '`src/search/search-tools.ts`'],
+      [`${servers} example servers`, '`mcp-proxy.example.json`'],
+    ],
+  })
 }
 
 const urlOf = name => new URL(`../docs/${name}`, import.meta.url)

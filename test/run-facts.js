@@ -4,7 +4,7 @@ import { arch, cpus, platform } from 'node:os'
 
 const git = (...args) => spawnSync('git', args, { encoding: 'utf8' }).stdout?.trim() ?? ''
 
-const TESTED = ['src', 'test', 'bench', 'bin', 'package-lock.json']
+const TESTED = ['src', 'test', 'bench', 'package-lock.json']
 
 /** Returns the commit that is checked out, with `+changes` if files differ from it. */
 const commitOf = () => {

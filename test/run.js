@@ -42,16 +42,25 @@ const run = (args, output) =>
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
 
-/** Returns the tests of a report in TAP and the tests within them, without their single assertions. */
+/** Returns the tests of a report in TAP, without their single assertions; tests within one stand for it. */
 const testsIn = report => {
   const lines = report.split('\n')
-  const names = new Set(lines.flatMap(line => /^(?: {4}){0,1}# Subtest: (.*)$/.exec(line)?.[1] ?? []))
-  return lines.flatMap(line => {
-    const [, isBad, title, note] =
-      /^(?: {4}){0,1}(not )?ok \d+ - (.*?)(?: # (SKIP|TODO|time).*)?$/.exec(line) ?? []
-    if (!names.has(title)) return []
-    return [{ title, result: isBad ? 'failed' : note === 'SKIP' ? 'skipped' : 'passed' }]
-  })
+  const names = new Set(lines.flatMap(line => /^(?: {4})?# Subtest: (.*)$/.exec(line)?.[1] ?? []))
+  const tests = []
+  let inner = []
+  for (const line of lines) {
+    const [, indent, isBad, title, note] =
+      /^( {4})?(not )?ok \d+ - (.*?)(?: # (SKIP|TODO|time).*)?$/.exec(line) ?? []
+    if (!names.has(title)) continue
+    const result = isBad ? 'failed' : note === 'SKIP' ? 'skipped' : 'passed'
+    if (indent !== undefined) inner.push({ title, result })
+    else {
+      const within = inner.map(each => ({ ...each, title: `${title}: ${each.title}` }))
+      tests.push(...(inner.length > 0 ? within : [{ title, result }]))
+      inner = []
+    }
+  }
+  return tests
 }
 
 const failed = []
