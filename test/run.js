@@ -21,6 +21,7 @@ const ALONE_MOST = 3
 const split = process.argv.indexOf('--')
 const { file: jsonFile, rest: paths } = takeJsonFile(process.argv.slice(2, split === -1 ? undefined : split))
 const options = split === -1 ? [] : process.argv.slice(split + 1)
+const facts = runFacts(`node test/run.js ${paths.join(' ')}`)
 const bundles = await bundle(paths.includes('--all') ? EVERY : paths, { folder: 'bundles' })
 
 // What a test starts without a place of its own must not meet the proxies of this user.
@@ -100,8 +101,7 @@ if (jsonFile !== undefined) {
     file: file.replace(/^.*?bundles.(.*)\.mjs$/, '$1'),
     tests: testsIn(readFileSync(join(root, reportOf(file)), 'utf8')),
   }))
-  const command = `node test/run.js ${paths.join(' ')}`
-  writeFileSync(jsonFile, JSON.stringify({ ...runFacts(command), files }, undefined, 2))
+  writeFileSync(jsonFile, JSON.stringify({ ...facts, files }, undefined, 2))
 }
 const reported = await run([tap, '--disable-coverage', '--allow-empty-coverage', ...options, ...reports])
 // A process may fail after its last test.

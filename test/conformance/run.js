@@ -207,6 +207,7 @@ const surprises = (name, scores, direct) => {
 
 if (!existsSync(join(root, 'dist'))) throw new Error('dist is missing: run `npm run build` first')
 const { file: jsonFile, rest: words } = takeJsonFile(process.argv.slice(2))
+const facts = runFacts(['npm run conformance', ...(words.length > 0 ? ['--', ...words] : [])].join(' '))
 const wanted = [...serverRuns, ...clientRuns, ...authRuns].filter(run =>
   words.every(word => nameOf(run).includes(word)),
 )
@@ -242,8 +243,5 @@ for (const run of [...serverRuns, ...clientRuns, ...authRuns]) {
   if (wrong.length > 0) console.log(output.slice(-OUTPUT_CHARS))
 }
 console.table(table.map(({ expected: _, ...row }) => row))
-if (jsonFile !== undefined) {
-  const command = ['npm run conformance', ...(words.length > 0 ? ['--', ...words] : [])].join(' ')
-  writeFileSync(jsonFile, JSON.stringify({ ...runFacts(command), runs: table }, undefined, 2))
-}
+if (jsonFile !== undefined) writeFileSync(jsonFile, JSON.stringify({ ...facts, runs: table }, undefined, 2))
 process.exitCode = isWorse ? 1 : 0
