@@ -102,6 +102,7 @@ const OFFERED: readonly Revision[] = [NEWEST_LEGACY, '2026-07-28']
 export const restartServer = async ({ pool }: Router, name: string): Promise<void> => {
   const server = pool.servers.find(one => one.name === name)
   if (server === undefined) throw new Fault('invalid-params', `Unknown server: ${name}`)
+  server.bounds.remark('restarted')
   await Promise.all([...server.connections].map(connection => server.end(connection)))
   // A server in its client's folder starts with its next call.
   if (server.options.sharing !== 'workspace') await server.start()

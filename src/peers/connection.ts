@@ -278,6 +278,7 @@ export class Connection {
   }
 
   #start(): Promise<Downlink> {
+    if (this.lastLoss !== undefined) this.bounds.remark('restarted')
     this.#supervisor.step({ is: 'start' })
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt

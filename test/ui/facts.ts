@@ -31,6 +31,10 @@ export const server = (more: Partial<ServerRow> = {}): ServerRow => ({
   lastError: undefined,
   lastFault: undefined,
   remarks: [],
+  line: 12,
+  target: 'npx -y server-github',
+  restarts: 0,
+  restartedMs: undefined,
   rssBytes: 50 * 1024 * 1024,
   inFlight: 0,
   leftOut: { filter: 0, broken: 0, twice: 0 },
@@ -46,7 +50,7 @@ export const servers = (
   problems: ServersView['problems'] = [],
   troubles: ServersView['troubles'] = [],
 ): ServersView => ({
-  ...{ version: 1, slotMs: 10_000, overheadP99Ms: 1, refused: [] },
+  ...{ version: 1, slotMs: 10_000, slowMs: undefined, overheadP99Ms: 1, refused: [] },
   ...{ servers: all, problems, troubles },
 })
 

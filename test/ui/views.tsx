@@ -6,6 +6,7 @@ import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
 import { joined } from '../../src/ui/parts/repeats.js'
 import { Offered } from '../../src/ui/parts/sign-in.js'
+import { afterClick, sortedBy } from '../../src/ui/parts/sorting.js'
 import { Sparkline, sentenceOf } from '../../src/ui/parts/sparkline.js'
 import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
 import { WhyPanel } from '../../src/ui/parts/why.js'
@@ -309,6 +310,42 @@ t.test('a disabled server shows how to enable it', async t => {
   t.match(shown('#/servers', { servers: off('file') }), 'disabled')
   t.notMatch(shown('#/', { servers: off('file') }), words, 'it is deliberate')
   t.match(shown('#/', { servers: off('here') }), words)
+})
+
+t.test('a table sorts by its heads: numbers from the largest, words from the first, then not', async t => {
+  const first = afterClick(undefined, 'p99', true)
+  const second = afterClick(first, 'p99', true)
+  t.same(first, { head: 'p99', order: 'descending' })
+  t.same(second, { head: 'p99', order: 'ascending' })
+  t.equal(afterClick(second, 'p99', true), undefined)
+  t.same(afterClick(second, 'Server', false), { head: 'Server', order: 'ascending' })
+  const rows = [{ v: 'b10' }, { v: undefined }, { v: 'b9' }, { v: 'a' }]
+  t.same(
+    sortedBy(rows, ({ v }) => v, 'descending').map(({ v }) => v),
+    ['b10', 'b9', 'a', undefined],
+    'what has no value is last',
+  )
+  t.match(shown('#/servers'), /role="columnheader"[^>]*><button type="button" class="sort">Server</)
+})
+
+t.test('a server that fails has its reason in the table, also where there is little room', async t => {
+  const words = 'exited with code 1; it last wrote: Error: TOKEN is not set'
+  const billing = { name: 'billing', state: 'misconfigured', where: 'file', line: 61 } as const
+  const view = servers(
+    [server({ state: 'backoff' }), billing],
+    [],
+    [
+      trouble({ words }),
+      trouble({ about: 'billing', server: 'billing', words: 'expected a string (mcp.json:61:18)' }),
+    ],
+  )
+  const html = shown('#/servers', { servers: view })
+  t.match(
+    html,
+    /<span class="note" role="cell"><span class="bad">exited with code 1; it last wrote: Error: TOKEN/,
+  )
+  t.match(html, /billing.*misconfigured.*mcp\.json:61:18/s)
+  t.match(shown('#/servers/billing', { servers: view }), /billing<\/h2>.*expected a string/s)
 })
 
 t.test('a time of another day has its day', async t => {

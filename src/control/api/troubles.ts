@@ -4,6 +4,7 @@ import { withErrorLine } from '../../kernel/error-lines.js'
 import { DEGRADED } from '../../kernel/limit-counters.js'
 import type { ProxyStatus, ServerStatus } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
+import { serverLines, serverOfProblem } from './places.js'
 
 /** A problem as the page shows it. */
 export interface Trouble {
@@ -26,9 +27,16 @@ export interface Trouble {
 export const troublesIn = (context: ControlApiContext): readonly Trouble[] => {
   const status = context.status()
   const fromFile = context.configStatus?.()?.disabled ?? []
+  const lines = serverLines(context)
+  const waiting = new Set(status.servers.flatMap(({ name, state }) => (state === 'waiting' ? name : [])))
   const all = [
     ...proxyTroubles(status),
-    ...context.problems().map(fileTrouble),
+    ...context.problems().flatMap(problem => {
+      const server = serverOfProblem(problem, lines)
+      // Its server reports the missing variable itself.
+      const isTold = problem.facts?.variable !== undefined && server !== undefined && waiting.has(server)
+      return isTold ? [] : fileTrouble(problem, server)
+    }),
     ...status.servers.flatMap(serverTroubles),
     ...[...context.disabled()].map(name => disabledTrouble(cause('disabled.here', { server: name }, name))),
     ...fromFile.map(name => disabledTrouble(cause('disabled.file', { server: name }, name))),
@@ -56,16 +64,17 @@ const proxyTroubles = ({ state, pressure, config }: ProxyStatus): readonly Troub
   ]
 }
 
-/** Returns a problem of the configuration file with its place. */
-const fileTrouble = ({ severity, file, line, column, key, message, fix: advice }: Problem): Trouble => {
+/** Returns a problem of the configuration file with its place. An error about a server is on its page too. */
+const fileTrouble = (
+  { severity, file, line, column, message, fix: advice }: Problem,
+  server: string | undefined,
+): Trouble => {
   const code = severity === 'error' ? 'misconfigured' : 'misconfigured.warning'
   const texts = textsOf(explain(cause(code, { message, advice })))
-  const [section, server = key] = key.split('.')
   return {
     ...texts,
     level: severity === 'error' ? 'bad' : 'odd',
-    about: section === 'mcpServers' ? server : 'configuration',
-    view: 'configuration',
+    ...(server === undefined ? { about: 'configuration', view: 'configuration' } : aboutServer(server)),
     words: `${texts.words} (${file}${line > 0 ? `:${line}:${column}` : ''})`,
   }
 }

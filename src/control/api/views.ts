@@ -1,6 +1,7 @@
 import type { Item, Listed } from '../../catalog/listed.js'
 import { mergeParts } from '../../catalog/lists/merge.js'
 import { redactServer } from '../../config/read/secrets.js'
+import type { ServerConfig } from '../../config/types.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
@@ -13,6 +14,7 @@ import { processBytes } from '../../state/processes/process-bytes.js'
 import { callsInFlight } from '../../telemetry/status/calls-in-flight.js'
 import { exposedTo } from '../../telemetry/status/exposed.js'
 import type { ControlApiContext } from './context.js'
+import { serverLines, serverOfProblem } from './places.js'
 import { troublesIn } from './troubles.js'
 
 /**
@@ -23,6 +25,8 @@ export const serversView = (context: ControlApiContext) => {
   const { router, clock } = context
   const nowMs = clock.nowMs()
   const history = router.meter?.history
+  const lines = serverLines(context)
+  const { slowMs, servers: configured } = context.config()
   const servers = context.status().servers.map(status => {
     const server = router.pool.servers.find(({ name }) => name === status.name)
     const connections = [...(server?.connections ?? [])]
@@ -30,6 +34,9 @@ export const serversView = (context: ControlApiContext) => {
     const durations = history?.servedBy(status.name)
     return {
       ...status,
+      line: lines.get(status.name),
+      target: targetOf(configured.find(({ name }) => name === status.name)),
+      ...restartsOf(server, nowMs),
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
       inFlight: connections.reduce((sum, { inFlight }) => sum + inFlight, 0),
       leftOut: tools?.leftOut,
@@ -40,20 +47,61 @@ export const serversView = (context: ControlApiContext) => {
     }
   })
   const off = (names: Iterable<string>, where: 'file' | 'here') =>
-    [...names].map(name => ({ name, state: 'disabled' as const, where }))
+    [...names].map(name => ({ name, state: 'disabled' as const, where, line: lines.get(name) }))
   const disabled = [
     ...off(context.disabled(), 'here'),
     ...off(context.configStatus?.()?.disabled ?? [], 'file'),
   ]
+  const known = new Set([...servers, ...disabled].map(({ name }) => name))
   return {
     version: 1,
     slotMs: 10_000,
+    /** Duration of a slow call. Undefined if calls are never reported as slow. */
+    slowMs: Number.isFinite(slowMs) ? slowMs : undefined,
     overheadP99Ms: router.meter?.overheadMs(0.99),
     /** Failed requests without a server. */
     refused: history?.refused.read(nowMs) ?? [],
-    servers: [...servers, ...disabled],
+    servers: [...servers, ...misconfigured(context, known), ...disabled],
     problems: context.problems(),
     troubles: troublesIn(context),
+  }
+}
+
+/** Returns the servers that errors in the file leave out. */
+const misconfigured = (context: ControlApiContext, known: ReadonlySet<string>) => {
+  const lines = serverLines(context)
+  const broken = context
+    .problems()
+    .filter(({ severity }) => severity === 'error')
+    .flatMap(problem => serverOfProblem(problem, lines) ?? [])
+  return [...new Set(broken)]
+    .filter(name => !known.has(name))
+    .map(name => ({ name, state: 'misconfigured' as const, where: 'file' as const, line: lines.get(name) }))
+}
+
+const targets = new WeakMap<ServerConfig, string>()
+
+/** Returns the command of a server with its arguments, or its address, without secrets. */
+const targetOf = (server: ServerConfig | undefined): string | undefined => {
+  if (server === undefined) return undefined
+  const known = targets.get(server)
+  if (known !== undefined) return known
+  const { transport } = redactServer(server)
+  const target =
+    'command' in transport ? [transport.command, ...transport.args].join(' ') : addressOf(transport)
+  targets.set(server, sanitizeLine(target, 512))
+  return targetOf(server)
+}
+
+const addressOf = (transport: Exclude<ServerConfig['transport'], { readonly kind: 'stdio' }>): string =>
+  'url' in transport ? transport.url : transport.path
+
+/** Returns how often a server was started again since the proxy started, and when last. */
+const restartsOf = (server: Server | undefined, nowMs: number) => {
+  const found = server?.bounds.remarksOn(server.name).find(({ kind }) => kind === 'restarted')
+  return {
+    restarts: found?.count ?? 0,
+    restartedMs: found && Math.round(nowMs - found.lastMs),
   }
 }
 

@@ -17,7 +17,7 @@ import { statusOfServer } from '../../telemetry/status/status.js'
 import type { ControlApiContext } from './context.js'
 import { causeOfError } from './error-cause.js'
 import { changesOf, configOf, type Found, renamed } from './item-changes.js'
-import { inServer, placed } from './places.js'
+import { inServer, placed, serverLines, serverOfProblem } from './places.js'
 import { ruleBehind, rulesAbout } from './rules.js'
 import { ambiguous, ofOnlyServer, ofUri, rawsOf } from './uri-routes.js'
 import {
@@ -106,7 +106,7 @@ const ofServer = (context: ControlApiContext, query: string): Why | undefined =>
       answered: false,
       causes: [reason(cause('disabled.here', { server: query }, query))],
     }
-  const problems = context.problems().filter(({ key }) => key.split('.')[1] === query)
+  const problems = context.problems().filter(each => serverOfProblem(each, serverLines(context)) === query)
   const off = switchedOffAt(context, query)
   if (off !== undefined) return { ...base, verdict: 'disabled', answered: false, causes: [off] }
   if (problems.length === 0) return undefined

@@ -40,7 +40,9 @@ export const remarksOn = (
   context: RemarksContext,
 ): readonly ServerRemark[] => {
   const { bounds, nowMs } = context
-  const seen = bounds.remarksOn(name).filter(({ lastMs }) => nowMs - lastMs <= RECENT_MS)
+  const seen = bounds
+    .remarksOn(name)
+    .filter(({ kind, lastMs }) => kind !== 'restarted' && nowMs - lastMs <= RECENT_MS)
   const remarks = seen.flatMap(({ kind, count, lastMs, times }): ServerRemark[] => {
     const agoMs = Math.round(nowMs - lastMs)
     if (kind === 'noise') {

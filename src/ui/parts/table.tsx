@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { afterClick, type Sorting, type SortValue, sortedBy } from './sorting.js'
 
 export interface Column<Row> {
   readonly head: string
@@ -9,6 +10,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean
   /** Hidden on narrow screens. */
   readonly isWide?: boolean
+  /** Returns the value to sort rows by. Without it, the column does not sort. */
+  readonly sortBy?: (row: Row) => SortValue
 }
 
 export interface TableProps<Row> {
@@ -18,6 +21,10 @@ export interface TableProps<Row> {
   readonly keyOf: (row: Row) => string | number
   /** Returns the link of a row, which its first cell becomes. */
   readonly hrefOf?: ((row: Row) => string) | undefined
+  /** Returns a second line of a row, across all columns. */
+  readonly noteOf?: (row: Row) => ComponentChildren
+  /** True if the second line appears only on narrow screens. */
+  readonly isNoteNarrow?: boolean
 }
 
 /** The rows in the document: the visible ones and a few around them. */
@@ -108,6 +115,76 @@ const Cells = <Row,>({
   </>
 )
 
+const tableClassOf = <Row,>({ noteOf, isNoteNarrow = false }: TableProps<Row>, isWhole: boolean): string =>
+  ['table', isWhole ? 'whole' : 'long', noteOf && (isNoteNarrow ? 'noted narrow' : 'noted')]
+    .filter(Boolean)
+    .join(' ')
+
+/** The head of a column, which sorts the table if the column can. */
+const Head = <Row,>({
+  column,
+  sorting,
+  onSort,
+}: {
+  readonly column: Column<Row>
+  readonly sorting: Sorting | undefined
+  readonly onSort: (column: Column<Row>) => void
+}) => {
+  const { head, sortBy } = column
+  const order = sorting?.head === head ? sorting.order : undefined
+  return (
+    <span class={classOf(column)} role="columnheader" aria-sort={order}>
+      {sortBy === undefined ? (
+        head
+      ) : (
+        <button type="button" class="sort" onClick={() => onSort(column)}>
+          {head}
+          <span aria-hidden="true">{order === undefined ? '' : order === 'ascending' ? ' ↑' : ' ↓'}</span>
+        </button>
+      )}
+    </span>
+  )
+}
+
+const HeadRow = <Row,>({
+  columns,
+  noteOf,
+  ...sort
+}: Pick<TableProps<Row>, 'columns' | 'noteOf'> & {
+  readonly sorting: Sorting | undefined
+  readonly onSort: (column: Column<Row>) => void
+}) => (
+  <div role="rowgroup">
+    <div class="tr head" role="row" aria-rowindex={1}>
+      {columns.map(column => (
+        <Head key={column.head} column={column} {...sort} />
+      ))}
+      {noteOf !== undefined && (
+        <span class="hidden" role="columnheader">
+          Details
+        </span>
+      )}
+    </div>
+  </div>
+)
+
+/** How each table was last sorted, by label: a table keeps its order when its view opens again. */
+const lastSorting = new Map<string, Sorting>()
+
+const useSorting = <Row,>({ label, columns, rows }: TableProps<Row>) => {
+  const [sorting, setSorting] = useState(() => lastSorting.get(label))
+  const column = columns.find(({ head }) => head === sorting?.head)
+  const sorted = useMemo(() => sortedBy(rows, column?.sortBy, sorting?.order), [rows, sorting])
+  const onSort = (clicked: Column<Row>): void => {
+    const isNumber = clicked.isNumber ?? false
+    const next = afterClick(sorting, clicked.head, isNumber)
+    if (next === undefined) lastSorting.delete(label)
+    else lastSorting.set(label, next)
+    setSorting(next)
+  }
+  return { rows: sorted, sorting, onSort }
+}
+
 /** Tracks the focused row, which arrow keys move. */
 const useActive = <Row,>({ rows, keyOf, hrefOf }: TableProps<Row>) => {
   const [active, setActive] = useState<string | number | undefined>()
@@ -134,29 +211,23 @@ const useActive = <Row,>({ rows, keyOf, hrefOf }: TableProps<Row>) => {
  * enters and leaves the table. The focused row stays rendered while scrolling.
  */
 export const Table = <Row,>(props: TableProps<Row>) => {
-  const { label, columns, rows, keyOf, hrefOf } = props
+  const { label, columns, keyOf, hrefOf, noteOf } = props
+  const { rows, sorting, onSort } = useSorting(props)
   const { body, seen } = useWindow(rows.length)
-  const { found, at, setActive, onKeyDown } = useActive(props)
+  const { found, at, setActive, onKeyDown } = useActive({ ...props, rows })
   const shown = rows.map((_, n) => n).slice(seen.from, seen.to)
   if (found >= 0 && !shown.includes(found)) shown.push(found)
-  const { rowPx } = seen
+  const isWhole = rows.length <= WHOLE
+  const rowPx = isWhole ? 0 : seen.rowPx
   return (
     <div
-      class="table"
+      class={tableClassOf(props, isWhole)}
       role="table"
       aria-label={label}
       aria-rowcount={rows.length + 1}
       style={{ '--grid': gridOf(columns, false), '--narrow': gridOf(columns, true) }}
     >
-      <div role="rowgroup">
-        <div class="tr head" role="row" aria-rowindex={1}>
-          {columns.map(column => (
-            <span key={column.head} class={classOf(column)} role="columnheader">
-              {column.head}
-            </span>
-          ))}
-        </div>
-      </div>
+      <HeadRow {...props} sorting={sorting} onSort={onSort} />
       <div
         class="body"
         role="rowgroup"
@@ -178,6 +249,11 @@ export const Table = <Row,>(props: TableProps<Row>) => {
               onFocusIn={() => setActive(key)}
             >
               <Cells row={row} columns={columns} href={hrefOf?.(row)} isActive={n === at} />
+              {noteOf !== undefined && (
+                <span class="note" role="cell">
+                  {noteOf(row)}
+                </span>
+              )}
             </div>
           )
         })}

@@ -25,23 +25,35 @@ const COLUMNS: readonly Column<ClientRow>[] = [
         {name || `client ${id}`} <span class="muted">{version}</span>
       </span>
     ),
-    width: 'minmax(7rem, 2fr)',
+    ...{ width: 'minmax(7rem, 2fr)', sortBy: ({ name, id }) => name || `client ${id}` },
   },
-  { head: 'Number', cell: ({ id }) => id, width: '4rem', isNumber: true, isWide: true },
+  {
+    head: 'Number',
+    cell: ({ id }) => id,
+    ...{ width: '5rem', isNumber: true, isWide: true, sortBy: ({ id }) => id },
+  },
   {
     head: 'Transport',
     cell: ({ transport }) => transport ?? 'in this process',
-    ...{ width: 'minmax(5rem, 0.6fr)', isWide: true },
+    ...{ width: 'minmax(5rem, 0.6fr)', isWide: true, sortBy: ({ transport }) => transport },
   },
-  { head: 'Revision', cell: ({ revision }) => revision, width: '6rem', isWide: true },
+  {
+    head: 'Revision',
+    cell: ({ revision }) => revision,
+    ...{ width: '6rem', isWide: true, sortBy: ({ revision }) => revision },
+  },
   { head: 'Principal', cell: ({ principal }) => principal, width: 'minmax(0, 0.6fr)', isWide: true },
   { head: 'Tools', cell: toolsOf, width: 'minmax(6rem, 3fr)', isWide: true },
   {
     head: 'Unread',
     cell: ({ queuedBytes }) => (queuedBytes === 0 ? '–' : bytes(queuedBytes)),
-    ...{ width: '4.5rem', isNumber: true },
+    ...{ width: '4.5rem', isNumber: true, sortBy: ({ queuedBytes }) => queuedBytes },
   },
-  { head: 'In flight', cell: ({ calls }) => (calls === 0 ? '–' : calls), width: '5rem', isNumber: true },
+  {
+    head: 'In flight',
+    cell: ({ calls }) => (calls === 0 ? '–' : calls),
+    ...{ width: '5rem', isNumber: true, sortBy: ({ calls }) => calls },
+  },
 ]
 
 /** Lists the clients as they describe themselves. */
@@ -56,6 +68,12 @@ export const Clients = ({ state }: { readonly state: PageState }) => {
         rows={clients.clients}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => hrefOf('calls', '', `client ${id}`)}
+        noteOf={({ transport = 'in this process', revision, tools }) => (
+          <span class="muted">
+            {[transport, revision, tools && `${tools.mode}: ${tools.why}`].filter(Boolean).join(' · ')}
+          </span>
+        )}
+        isNoteNarrow
       />
     )
   return (

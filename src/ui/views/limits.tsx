@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<LimitRow>[] = [
   {
     head: 'Limit',
     cell: ({ name }) => <span title={`limits.${name}`}>{humanName(name)}</span>,
-    width: 'minmax(7rem, 1.5fr)',
+    ...{ width: 'minmax(7rem, 1.5fr)', sortBy: ({ name }) => name },
   },
   {
     head: 'At most',
@@ -40,12 +40,14 @@ const COLUMNS: readonly Column<LimitRow>[] = [
   },
   {
     head: 'Reached',
+    sortBy: ({ hits }) => hits,
     cell: ({ hits }) => (hits === 0 ? '–' : <Lamp word="odd" show={`${countText(hits)} ×`} />),
     width: '4.5rem',
     isNumber: true,
   },
   {
     head: 'Last',
+    sortBy: ({ agoMs }) => agoMs,
     cell: ({ agoMs }) => (agoMs === undefined ? '–' : `${age(agoMs)} ago`),
     ...{ width: '7rem', isNumber: true, isWide: true },
   },

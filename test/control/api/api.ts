@@ -35,6 +35,27 @@ const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: obje
   return { proxy, api, get, why, call, client, list: () => client.list('tools') }
 }
 
+t.test(
+  'servers come with their line, their masked target and their restarts; so do misconfigured ones',
+  async t => {
+    const web = await startListing(t, { tools: [tool('fine')] })
+    const file = join(t.testdir(), 'mcp.json')
+    const command = { command: process.execPath, args: ['-e', '0', '--token', 's3cret-0123456789'] }
+    const mcpServers = { web, 'a.b': command, 'bad.one': { command: [] } }
+    writeFileSync(file, JSON.stringify({ mcpServers }, null, 2))
+    const { api, get } = await open(t, mcpServers, file)
+    await api.answer({ method: 'POST', path: '/servers/web/restart', query: new URLSearchParams(), body: '' })
+    const { servers, troubles } = await get('/servers')
+    t.match(servers, [
+      { name: 'web', line: 3, target: /^http:\/\/127\.0\.0\.1:\d+\/mcp$/, restarts: 1 },
+      { name: 'a.b', target: `${process.execPath} -e 0 --token ***`, restarts: 0 },
+      { name: 'bad.one', state: 'misconfigured', where: 'file', line: /\d+/ },
+    ])
+    t.match(troubles, [{ server: 'bad.one', view: 'servers', kind: 'misconfigured' }])
+    t.match(await get('/why?q=bad.one'), { verdict: 'misconfigured' })
+  },
+)
+
 const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 

@@ -79,6 +79,16 @@ t.test('a server that the file disables is no problem, but one that was disabled
   ])
 })
 
+t.test('a server that waits for a variable reports it once', async t => {
+  const problem: Problem = {
+    ...{ id: 'D020', severity: 'warning', file: 'mcp.json', line: 3, column: 5, facts: { variable: 'X' } },
+    ...{ key: 'mcpServers.github.env.X', message: 'the variable X is not set', fix: 'Set it' },
+  }
+  const found = troubles([server(lost('D020.server', 'waiting'))], { problems: [problem] })
+  t.match(found, [{ kind: 'waiting' }])
+  t.equal(found.length, 1)
+})
+
 t.test('problems of the proxy and of the file precede remarks', async t => {
   const problem: Problem = {
     ...{ id: 'D010', severity: 'error', file: 'mcp.json', line: 3, column: 5 },
@@ -91,7 +101,8 @@ t.test('problems of the proxy and of the file precede remarks', async t => {
     { kind: 'memory', words: 'memory is short (level 3 of 4)' },
     { kind: 'reload refused', command: 'mcp-proxy check' },
     {
-      ...{ about: 'notes', kind: 'misconfigured', command: 'mcp-proxy check' },
+      ...{ about: 'notes', server: 'notes', view: 'servers', kind: 'misconfigured' },
+      command: 'mcp-proxy check',
       words: 'must be a text. Write one (mcp.json:3:5)',
     },
     { about: 'configuration', level: 'odd', words: /\(mcp\.json\)$/ },
