@@ -127,12 +127,13 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
     ...{ ...base, catalog },
     owners: options.rules === undefined ? owners : subscribable(owners, options.rules),
   })
-  const passedNotifications = new PassedNotifications({ catalog, calls, pool, clients, log })
 
   const callMeter = createCallMeter(options, catalog)
   const faults = new FaultLog({ log, nowMs: () => clock.nowMs(), stateOf: stateIn(pool) })
 
   const [taskIds, sessionTasks] = [new TaskIds(options.sealer), new SessionTasks(catalog, isAlone)]
+  const passing = { catalog, calls, pool, clients, sessionTasks, log }
+  const passedNotifications = new PassedNotifications(passing)
   const questions = composeQuestions(options, { pool, catalog, calls, logLevels, callMeter, sessionTasks })
   const { states, urlElicitations, deferredRoots, serverRequests, retries } = questions
   const workspaces = new Workspaces({ ...options, pool, catalog, starter, retries, states })

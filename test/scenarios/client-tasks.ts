@@ -199,6 +199,36 @@ for (const sharing of ['principal', 'session', 'all'] as const)
     t.match(answer, { action: 'accept', _meta: { [RELATED]: { taskId: 't1' } } })
   })
 
+t.test('a single server and the session of its task exchange messages about it, also as tasks', async t => {
+  const proxy = startProxy(t, { a: tasked('legacy', { sharing: 'principal' }) }, { isAlone: true })
+  const { url } = await proxy.listen({ port: 0 })
+  const [peer, other] = [await connect(t, url, 'legacy'), await connect(t, url, 'legacy')]
+  await Promise.all([peer.raw.listen(), other.raw.listen()])
+  await other.call('plain')
+  const _meta = { [RELATED]: { taskId: 't1' } }
+  t.match(await peer.call('big', { ...REQUESTED, _meta: { progressToken: 'tok' } }), {
+    result: { task: { taskId: 't1' } },
+  })
+  const ask = { message: 'm', requestedSchema: { type: 'object', properties: {} }, task: { ttl: 1 } }
+  const questions: Loose[] = []
+  const answer = { task: { taskId: 'c1', status: 'working', ttl: 1 } }
+  peer.raw.onAsk = (_method, params) => {
+    questions.push(params)
+    return answer
+  }
+  await other.call('finish', {
+    arguments: { id: 't1', state: { status: 'input_required', ask, progress: 5 } },
+  })
+  const news = await peer.raw.ambientIs(one => one.message.method === 'notifications/tasks/status')
+  t.match(news.message.params, { taskId: 't1', status: 'input_required' })
+  const progress = await peer.raw.ambientIs(one => one.message.method === 'notifications/progress')
+  t.same(progress.message.params, { progressToken: 'tok', progress: 5, _meta })
+  while ((await peer.send('tasks/get', { taskId: 't1' })).result.answer === undefined) await setImmediate()
+  t.same(questions, [{ ...ask, _meta }])
+  t.same((await peer.send('tasks/get', { taskId: 't1' })).result.answer, answer)
+  t.same(other.raw.ambient, [])
+})
+
 for (const [server, client, follows] of [
   ['legacy', 'legacy', true],
   ['legacy', 'modern', false],

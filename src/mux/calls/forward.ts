@@ -205,7 +205,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
 
   run(inFlight: InFlightCall): CallHandle {
     // Its server asks the client in the course of it, and names the task (basic/utilities/tasks).
-    if (inFlight.record.isAboutTask) this.calls.becameTask(inFlight, inFlight.taskId)
+    const { isAboutTask, isPassed } = inFlight.record
+    if (isAboutTask || isPassed) this.calls.becameTask(inFlight, inFlight.taskId)
     return this.#context.serverRequests.send(inFlight, requestFor(inFlight, this.#context))
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import type { JsonText } from '../../kernel/json/text.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { ListLink } from '../../kernel/linked-list.js'
 import {
   type CallSink,
@@ -116,9 +116,11 @@ export class InFlightCall implements CallSink {
     return this.#down === down || this.#down?.isAbout?.(down) === true
   }
 
+  /** The server's id of the task that it creates, or whose result it waits for. */
   get taskId(): string | undefined {
-    const { isAboutTask, method, ownName } = this.record
-    return isAboutTask && method === 'tasks/result' ? ownName : this.#down?.taskId
+    const { isPassed, method, ownName, params } = this.record
+    if (method !== 'tasks/result') return this.#down?.taskId
+    return isPassed ? params && textMember(params, 'taskId') : ownName
   }
 
   /** The call as a parkable one, if its client may get server requests in results. */

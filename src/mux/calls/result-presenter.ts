@@ -51,6 +51,7 @@ export interface PresenterContext {
 /** Converts outcomes about tasks that clients follow by themselves. Throws Faults. */
 interface TaskPresenter {
   created(inFlight: InFlightCall, result: JsonText): Outcome
+  passed(inFlight: InFlightCall, result: JsonText): void
   about(inFlight: InFlightCall, result: JsonText, convert: (result: JsonText) => ShownResult): Outcome
 }
 
@@ -119,7 +120,10 @@ export class ResultPresenter {
   #result(inFlight: InFlightCall, outcome: ShownResult): Outcome {
     const { call, connection, record } = inFlight
     const { result } = outcome
-    if (outcome.passedFrom !== undefined) return outcome
+    if (outcome.passedFrom !== undefined) {
+      if (call.method === 'tools/call') this.#context.tasks.passed(inFlight, result)
+      return outcome
+    }
     if (outcome.isPlain === true) {
       if (outcome.isStructured !== true) this.#checkOutput(call, record.exposed, result)
       return outcome

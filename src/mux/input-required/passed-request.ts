@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from '../../kernel/faults.js'
 import { editMember } from '../../kernel/json/edit.js'
-import { type JsonText, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
+import { type JsonText, kindOf, memberOf, rawText, stringOf, withoutMember } from '../../kernel/json/text.js'
 import type { CancelReason, ServerRequest } from '../../model/links.js'
 import { type Answer, failed, succeeded } from '../../model/outcome.js'
 import { fileRoots, isAnswer } from './questions.js'
@@ -14,6 +14,8 @@ export interface Passing {
   readonly forServer?: ((result: JsonText) => JsonText) | undefined
   /** True if the answer goes straight to a server and must be valid for it. */
   readonly isRepaired: boolean
+  /** True if the client may answer with a task, whose result the server requests from it later. */
+  readonly mayBeTask?: boolean
   over(outcome: Answer | undefined): void
 }
 
@@ -42,8 +44,9 @@ export class PassedRequest implements ServerRequest {
 
   answer(outcome: Answer): void {
     if (!this.#close(outcome)) return
-    const { isRepaired, forServer } = this.#passing
-    const answer = isRepaired ? answerFor(this.method, outcome) : outcome
+    const { isRepaired, forServer, mayBeTask } = this.#passing
+    const isFinal = !isRepaired || (mayBeTask === true && createsTask(outcome))
+    const answer = isFinal ? outcome : answerFor(this.method, outcome)
     const isConverted = forServer !== undefined && answer.kind === 'result'
     this.#request.answer(isConverted ? { ...answer, result: forServer(answer.result) } : answer)
   }
@@ -58,6 +61,12 @@ export class PassedRequest implements ServerRequest {
     this.#passing.over(outcome)
     return true
   }
+}
+
+/** Returns whether a client answers with a task of its own (2025-11-25, basic/utilities/tasks). */
+const createsTask = (outcome: Answer): boolean => {
+  const task = outcome.kind === 'result' ? memberOf(outcome.result, 'task') : undefined
+  return task !== undefined && kindOf(task) === 'object'
 }
 
 /** Faults after which the user was never asked, and thus did not cancel. */

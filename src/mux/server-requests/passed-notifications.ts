@@ -4,15 +4,13 @@ import type { Logger } from '../../kernel/logger.js'
 import { type Client, type DownstreamCall, LISTEN, viewerOf } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
 import type { ServerPool } from '../../peers/server-pool.js'
-import type { CallTable } from '../calls/call-table.js'
-import { originOf } from './origin.js'
+import { messageOrigin, type TaskOrigins } from './task-requests.js'
 
 /** Maximum number of notifications of a client that wait until its server is connected. */
 const WAITING_MAX = 100
 
-interface PassedNotificationsContext {
+interface PassedNotificationsContext extends TaskOrigins {
   readonly catalog: Pick<Catalog, 'sees' | 'visibleTo'>
-  readonly calls: Pick<CallTable, 'evidence'>
   readonly pool: Pick<ServerPool, 'of'>
   readonly clients: { readonly all: Iterable<Client> }
   readonly log: Logger
@@ -71,12 +69,14 @@ export class PassedNotifications {
     params: JsonText | undefined,
     about: DownstreamCall | undefined,
   ): void {
-    const origin = originOf(this.#context.calls.evidence(connection, about))
+    const origin = messageOrigin(this.#context, connection, { about, params })
     if (origin.is === 'call') {
       origin.call.passNotification(method, params)
       return
     }
-    const sessions = connection.serverRequests === 'pushed' ? this.#sessionsOn(connection) : []
+    const isMeant = (session: Client): boolean => origin.is !== 'client' || origin.client === session
+    const sessions =
+      connection.serverRequests === 'pushed' ? this.#sessionsOn(connection).filter(isMeant) : []
     const principals = new Set(sessions.map(({ principal }) => principal))
     if (principals.size !== 1) this.drop(connection, method)
     else for (const session of sessions) session.notify(method, params)

@@ -4,10 +4,11 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayContain } from '../../kernel/json/edit.js'
-import { type JsonText, textMember, textOf } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember, textOf } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type Client, type Request, type ServerRequest, viewerOf } from '../../model/links.js'
 import { type Answer, failed, type Outcome, succeeded } from '../../model/outcome.js'
+import { hasOwnTasks } from '../../model/peer.js'
 import { withParams } from '../../model/with-params.js'
 import type { Connection } from '../../peers/connection.js'
 import { destinationOf } from '../../peers/own-traces.js'
@@ -26,10 +27,10 @@ import { RoundDriver } from '../input-required/rounds/round-driver.js'
 import type { UrlElicitations } from '../input-required/url-elicitations.js'
 import type { SessionTasks } from '../tasks/session-tasks.js'
 import { cancelledByName, type TaskCall, TaskDriver } from '../tasks/task-driver.js'
-import { relatedTask, type TaskNames, withRelated } from '../tasks/task-state.js'
+import { type TaskNames, withRelated } from '../tasks/task-state.js'
 import { CallInput } from './call-input.js'
-import { type Evidence, type Origin, originOf } from './origin.js'
-import { reversed, taskNames, taskOrigin } from './task-requests.js'
+import type { Origin } from './origin.js'
+import { messageOrigin, reversed, taskNames } from './task-requests.js'
 
 /** Returns whether a roots request is for a client that supports roots. */
 const hasRoots = (origin: Origin<Client, InFlightCall>): boolean => {
@@ -112,9 +113,7 @@ export class ServerRequests {
       request.answer(failed(fault))
       return
     }
-    const evidence = this.#evidence(connection, request)
-    const { sessionTasks } = this.#context
-    const origin = taskOrigin(sessionTasks, connection, request, evidence) ?? originOf(evidence)
+    const origin = messageOrigin(this.#context, connection, request)
     const { root } = connection.share
     if (root !== undefined && request.method === 'roots/list' && !hasRoots(origin)) {
       request.answer(succeeded(rootsOf(root)))
@@ -131,14 +130,14 @@ export class ServerRequests {
         this.#refuse(connection, request, 'No single client request is associated with this request')
         return
       case 'none':
-        if (evidence.about === undefined && this.#context.deferredRoots.hold(connection, request)) return
+        if (request.about === undefined && this.#context.deferredRoots.hold(connection, request)) return
         this.#refuse(connection, request, NOBODY)
     }
   }
 
   /** Passes a request of an unknown method to the session that it belongs to. */
   #handleUnknown(connection: Connection, request: ServerRequest): void {
-    const origin = originOf(this.#evidence(connection, request))
+    const origin = messageOrigin(this.#context, connection, request)
     const inFlight = origin.is === 'call' ? origin.call : undefined
     const client = origin.is === 'client' ? origin.client : inFlight?.call.client
     const hasSession = [...connection.clients].some(({ serverRequests }) => serverRequests === 'pushed')
@@ -168,17 +167,6 @@ export class ServerRequests {
     else if (!canBeAsked(request, client.capabilities)) request.answer(failed(incapable(request)))
     else if (isReturned) this.#pass(connection, request, passage)
     else this.#push(connection, request, passage)
-  }
-
-  /** Collects the evidence of a request's origin; its task counts if its stream is unknown. */
-  #evidence(connection: Connection, request: ServerRequest): Evidence<Client, InFlightCall> {
-    const { calls } = this.#context
-    const evidence = calls.evidence(connection, request.about)
-    const { about } = evidence
-    const isTold = about !== undefined && about !== 'another'
-    return isTold
-      ? evidence
-      : { ...evidence, about: calls.ofTask(connection, relatedTask(request.params)) ?? about }
   }
 
   /**
@@ -298,7 +286,8 @@ export class ServerRequests {
     const names = taskNames(this.#context.sessionTasks, connection, request, { client, inFlight })
     const params = this.#paramsFor(request, names)
     const forServer = names && ((result: JsonText) => withRelated(result, reversed(names)))
-    const passed = new PassedRequest(request, { params, forServer, isRepaired, over })
+    const mayBeTask = connection.shares.isAlone && hasOwnTasks(client) && asksForTask(request)
+    const passed = new PassedRequest(request, { params, forServer, isRepaired, mayBeTask, over })
     const isReturned = client.serverRequests === 'returned'
     if (!isCertain && !isReturned)
       this.#limitTime(passed, connection, timer => {
@@ -360,6 +349,10 @@ const faultOf = (request: ServerRequest, { share }: Connection): Fault | undefin
     ? undefined
     : new Fault('invalid-params', `The params of ${method} are malformed`)
 }
+
+/** Returns whether a server wants the client to run its request as a task. */
+const asksForTask = ({ params }: ServerRequest): boolean =>
+  params !== undefined && memberOf(params, 'task') !== undefined
 
 /** Removes answers and state from a session's request: sessions have no returned requests. */
 const firstOf = (request: Request): Request =>

@@ -1,23 +1,34 @@
-import type { Client, ServerRequest } from '../../model/links.js'
+import { type JsonText, textMember } from '../../kernel/json/text.js'
+import type { Client, DownstreamCall, ServerRequest } from '../../model/links.js'
 import type { Connection } from '../../peers/connection.js'
+import type { CallTable } from '../calls/call-table.js'
 import type { InFlightCall } from '../calls/in-flight-call.js'
 import type { SessionTasks } from '../tasks/session-tasks.js'
 import { relatedTask, type TaskNames } from '../tasks/task-state.js'
-import type { Evidence, Origin } from './origin.js'
+import { type Origin, originOf } from './origin.js'
+
+export interface TaskOrigins {
+  readonly calls: Pick<CallTable, 'evidence' | 'ofTask'>
+  readonly sessionTasks: Pick<SessionTasks, 'find'>
+}
 
 /**
- * Returns the session that follows the task of a server request (2025-11-25, basic/utilities/tasks), while no
- * request about the task is open.
+ * Returns the origin of a server message: the request that it is known to be about, or else the request or the
+ * session of the task that it names (2025-11-25, basic/utilities/tasks, "Related Task"). Otherwise, `originOf`
+ * decides.
  */
-export const taskOrigin = (
-  sessionTasks: Pick<SessionTasks, 'find'>,
+export const messageOrigin = (
+  { calls, sessionTasks }: TaskOrigins,
   connection: Connection,
-  { params }: ServerRequest,
-  { about }: Evidence<Client, InFlightCall>,
-): Origin<Client, InFlightCall> | undefined => {
-  if (about !== undefined && about !== 'another') return undefined
-  const task = sessionTasks.find(connection, relatedTask(params))
-  return task && { is: 'client', client: task.client }
+  { about, params }: { readonly about: DownstreamCall | undefined; readonly params: JsonText | undefined },
+): Origin<Client, InFlightCall> => {
+  const evidence = calls.evidence(connection, about)
+  if (evidence.about !== undefined && evidence.about !== 'another') return originOf(evidence)
+  const own = relatedTask(params)
+  const call = calls.ofTask(connection, own)
+  if (call !== undefined) return { is: 'call', call, isCertain: true }
+  const task = sessionTasks.find(connection, own)
+  return task === undefined ? originOf(evidence) : { is: 'client', client: task.client }
 }
 
 /** Returns the names of the task that a server request belongs to, if its client follows the task. */
@@ -28,10 +39,18 @@ export const taskNames = (
   { client, inFlight }: { readonly client: Client; readonly inFlight: InFlightCall | undefined },
 ): TaskNames | undefined => {
   const own = relatedTask(params)
-  const record = inFlight?.record
-  if (record?.isAboutTask === true && record.ownName === own) return { own, shown: record.exposed }
+  const names = inFlight && requestedTask(inFlight)
+  if (names !== undefined && names.own === own) return names
   const task = sessionTasks.find(connection, own)
   return task?.client === client ? task : undefined
+}
+
+/** Returns the task that a request is about; a single server and its client know it by the same id. */
+const requestedTask = ({ record }: InFlightCall): TaskNames | undefined => {
+  const { isAboutTask, isPassed, ownName, exposed, params } = record
+  if (isAboutTask) return { own: ownName, shown: exposed }
+  const own = isPassed ? params && textMember(params, 'taskId') : undefined
+  return own === undefined ? undefined : { own, shown: own }
 }
 
 /** Returns the names for messages in the other direction. */

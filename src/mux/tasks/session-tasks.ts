@@ -82,11 +82,10 @@ export class SessionTasks implements ClientObserver {
    */
   takes(connection: Connection, method: string, params: JsonText | undefined): boolean {
     if (!isAboutTask(method)) return false
-    // A single server and its client know the task by the same id, but not its progress token.
-    if (this.#isAlone) return method !== STATUS
     const own = params && (method === STATUS ? textMember(params, 'taskId') : relatedTask(params))
     const task = this.find(connection, own)
-    if (task === undefined || params === undefined) return true
+    // A client of a single server knows the task by the same id.
+    if (task === undefined || params === undefined) return !(this.#isAlone && method === STATUS)
     if (method === STATUS && ENDED.has(textMember(params, 'status'))) this.over(connection, task.own)
     const { client, shown, progressToken } = task
     const name = method === STATUS ? textOf(shown) : progressToken

@@ -4,7 +4,7 @@ import type { InFlightCall } from '../calls/in-flight-call.js'
 import type { SessionTasks } from './session-tasks.js'
 import { createdId, shownCreation, shownState, withoutTaskType } from './shown-task.js'
 import type { TaskIds } from './task-ids.js'
-import { withRelated } from './task-state.js'
+import { readTask, withRelated } from './task-state.js'
 
 /** Converts the result of a tool call. Throws a Fault for a result that the client must not get. */
 type Convert = (result: JsonText) => Outcome & { readonly kind: 'result' }
@@ -27,6 +27,14 @@ export class TaskOutcomes {
     if (link.serverRequests === 'pushed')
       this.#sessionTasks.add(connection, { own, shown, client, progressToken })
     return { kind: 'task', result: shownCreation(result, link.serverRequests, { own, shown }) }
+  }
+
+  /** Remembers the session of a task that a single server created, under its own id. */
+  passed({ call: { client }, connection, link, record }: InFlightCall, result: JsonText): void {
+    const own = readTask(result)?.id
+    if (own === undefined || link.serverRequests !== 'pushed') return
+    const { progressToken } = record.call
+    this.#sessionTasks.add(connection, { own, shown: own, client, progressToken })
   }
 
   /** Converts the result of a request about a task. Throws a Fault for data that the client must not get. */
