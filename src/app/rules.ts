@@ -50,9 +50,11 @@ export class LiveRules {
     this.reload({ rules, lock })
   }
 
-  /** Undefined without rules and without a lock file. */
+  /** Undefined without rules and without a lock file, once no call waits for a decision. */
   get gate(): RuleGate | undefined {
-    return this.#rules.length > 0 || this.#hasLock ? this.#gate : undefined
+    const isIdle =
+      this.#rules.length === 0 && !this.#hasLock && this.#gate?.approvals?.records.isIdle !== false
+    return isIdle ? undefined : this.#gate
   }
 
   reload({ rules = [], lock }: Pick<ProxyConfig, 'rules' | 'lock'>): void {

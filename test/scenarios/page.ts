@@ -8,7 +8,7 @@ import { createProxy, type Proxy } from '../../src/app/proxy.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { KeptLines } from '../../src/telemetry/logs/kept-lines.js'
 import { createLogger } from '../../src/telemetry/logs/logger.js'
-import { coverPage, createAxe, lacksBrowser, openBrowser, watchPage } from '../support/browser.js'
+import { coverPage, createAxe, lacksBrowser, openBrowser, tabTo, watchPage } from '../support/browser.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
 import { rawServer, TINY, tiny } from '../support/proxy/start.js'
@@ -51,15 +51,6 @@ const serverOf = (proxy: Proxy, name: string) => proxy.status().servers.find(one
 
 // What runs in the page is text: these tests are checked without the types of browsers.
 const open = (page: Page, view: string) => page.evaluate(`location.hash = ${JSON.stringify(`#/${view}`)}`)
-
-/** Presses Tab until the focus is where it should be. */
-const tabTo = async (page: Page, selector: string): Promise<void> => {
-  for (let n = 0; n < 60; n += 1) {
-    await page.keyboard.press('Tab')
-    if ((await page.evaluate(`document.activeElement.matches('${selector}')`)) === true) return
-  }
-  throw new Error(`Tab does not lead to ${selector}`)
-}
 
 const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
 

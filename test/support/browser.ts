@@ -41,6 +41,15 @@ export const watchPage = (page: Page) => {
   return { complaints, origins }
 }
 
+/** Presses Tab until the focus is where it should be. */
+export const tabTo = async (page: Page, selector: string): Promise<void> => {
+  for (let n = 0; n < 60; n += 1) {
+    await page.keyboard.press('Tab')
+    if ((await page.evaluate(`document.activeElement.matches('${selector}')`)) === true) return
+  }
+  throw new Error(`Tab does not lead to ${selector}`)
+}
+
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
 /** Runs axe-core on a page and returns its findings with the elements. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadata.js'
 import { isClientDocument } from '../../auth/pages/client-document.js'
-import { SIGN_IN_LINK_PATH } from '../../auth/pages/sign-in-links.js'
+import { APPROVAL_PATH, SIGN_IN_LINK_PATH } from '../../auth/pages/sign-in-links.js'
 import type { ListenConfig, ProxyConfig } from '../../config/types.js'
 import { workspaceOfRequest } from '../../control/workspace.js'
 import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
@@ -75,9 +75,8 @@ const isShared = (path: string): boolean =>
   PUBLIC_PATHS.has(path) ||
   isClientDocument(path) ||
   path.startsWith('/.well-known/') ||
-  // The sign-in forms check their origin themselves, and a browser may send `null` for our own pages.
-  path.startsWith(`${SIGN_IN_PATH}/`) ||
-  path.startsWith(`${SIGN_IN_LINK_PATH}/`)
+  // These forms check their origin themselves, and a browser may send `null` for our own pages.
+  [SIGN_IN_PATH, SIGN_IN_LINK_PATH, APPROVAL_PATH].some(page => path.startsWith(`${page}/`))
 
 const anonymousAt = (address: string): Caller => unauthenticatedCaller(`anonymous ${address}`)
 

@@ -3,12 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basePathOf, baseUrlOf } from '../../kernel/base-url.js'
 import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
+import { escapeForeign } from '../../kernel/hidden-text.js'
 import { randomId } from '../../kernel/ids.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import { maskSecrets } from '../../kernel/secrets/mask.js'
 import { tokenHash } from '../../kernel/secrets/personal-token.js'
-import { boxLines, escapedJson, ownLines } from '../../mux/rules/approval-question.js'
+import { boxLines, ownLines } from '../../mux/rules/approval-question.js'
 import type { Approval } from '../../mux/rules/approval-records.js'
 import type { CallApprovals } from '../../mux/rules/approvals.js'
 import { addressOf } from '../authorization-server/grant-events.js'
@@ -16,15 +17,16 @@ import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { Cookies } from '../authorization-server/sign-in/cookies.js'
 import { type PendingSignIn, SignInRefused } from '../authorization-server/sign-in/identity-provider.js'
 import { sendPage } from '../authorization-server/sign-in/page.js'
+import type { Account } from '../authorization-server/sign-in/people.js'
 import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
 import { decidedPage, decidePage, NO_APPROVAL, notYoursPage, whoDecidesPage } from './approval-views.js'
 import type { Browsers, IdentificationMethods } from './browser.js'
 import { APPROVAL_PATH } from './sign-in-links.js'
-import { FOREIGN, NOT_HERE } from './views.js'
+import { AGAIN_S, FOREIGN, NOT_HERE } from './views.js'
 
 const COOKIE_MS = 3_600_000
-/** Maximum number of browsers that are remembered for one approval. */
+/** Maximum number of browsers that are remembered for one approval, and of those that sign in elsewhere. */
 const BROWSERS_MAX = 32
 
 export interface ApprovalPagesOptions {
@@ -39,7 +41,7 @@ export interface ApprovalPagesOptions {
 
 /** What a browser has proved about its user. */
 interface Proven {
-  readonly principal?: Principal | undefined
+  readonly account?: Account | undefined
   readonly problem?: string
   /** True if the user is not the one that the cookies name. */
   readonly isOther?: boolean
@@ -133,13 +135,12 @@ export class ApprovalPages {
       const { subject, changed, endsAtMs, text } = approval
       const { method, server, name, rule, principal } = subject
       const question = { method, server, name, rule, changed, endsAtMs, url: approvals.urlOf(approval) }
-      const args =
-        method === 'resources/read' ? undefined : escapedJson(maskSecrets(text === '' ? '{}' : text))
+      const args = method === 'resources/read' ? undefined : escapeForeign(maskSecrets(text))
       sendPage(
         response,
         decidePage({
           ...this.#form(visit),
-          caller: visitor === principal ? undefined : principal,
+          caller: visitor.principal === principal ? undefined : principal,
           box: boxLines(question, args),
           lines: ownLines({ ...question, arguments: undefined }),
         }),
@@ -149,7 +150,10 @@ export class ApprovalPages {
 
   #ask(visit: Visit, problem = this.#provenBy(visit)?.problem): void {
     const form = { ...this.#form(visit), ...(problem !== undefined && { problem }) }
-    sendPage(visit.response, whoDecidesPage({ ...form, ...this.#methodsFor(visit) }))
+    const methods = this.#methodsFor(visit)
+    // Not while a person types a token. A `meta` element would announce each time to users of screen readers.
+    if (methods.code !== undefined && !methods.byToken) visit.response.setHeader('Refresh', AGAIN_S)
+    sendPage(visit.response, whoDecidesPage({ ...form, ...methods }))
   }
 
   #methodsFor({ approvals, approval, browser }: Visit): IdentificationMethods {
@@ -165,23 +169,21 @@ export class ApprovalPages {
   }
 
   /** Returns who visits; undefined if that is not known. */
-  #visitor(visit: Visit): Principal | undefined {
+  #visitor(visit: Visit): Account | undefined {
     const { browsers, isUiCookie } = this.#options
     const { approval, browser, cookies, request, response } = visit
     const proven = this.#provenBy(visit)
-    if (proven?.principal !== undefined || proven?.isOther === true) return proven.principal
+    if (proven?.account !== undefined || proven?.isOther === true) return proven.account
     const approved = browsers.approved(nameOf(approval, browser))
-    if (approved !== undefined) {
-      this.#prove(visit, { principal: approved })
-      return approved
-    }
+    if (approved !== undefined) return this.#prove(visit, { account: accountOf(approved) }).account
     const isUi = isUiCookie(cookies.get('page', { path: '' }))
-    return isUi ? LOCAL.principal : browsers.presentAs(request, response)
+    const principal = isUi ? LOCAL.principal : browsers.presentAs(request, response)
+    return principal === undefined ? undefined : accountOf(principal)
   }
 
-  #mayDecide({ approvals, approval }: Visit, principal: Principal): boolean {
-    const scopes = this.#options.browsers.scopesOf(principal)
-    return approvals.mayDecide(approval, { principal, scopes })
+  #mayDecide({ approvals, approval }: Visit, account: Account): boolean {
+    const scopes = this.#options.browsers.scopesOf(account)
+    return approvals.mayDecide(approval, { principal: account.principal, scopes })
   }
 
   async #post(visit: Visit): Promise<void> {
@@ -204,7 +206,9 @@ export class ApprovalPages {
     if (by === undefined) this.#ask(visit, 'Show first that you may decide.')
     else if (!this.#mayDecide(visit, by)) sendPage(response, notYoursPage(this.#form(visit)))
     else {
-      const isFirst = approvals.records.decide(approval, isAllowed, { by, via: 'page' })
+      const isFirst = approvals.records.decide(approval, isAllowed, {
+        ...{ by: by.principal, via: 'page' },
+      })
       sendPage(response, isFirst ? decidedPage(isAllowed) : NO_APPROVAL)
     }
   }
@@ -220,7 +224,7 @@ export class ApprovalPages {
         this.#ask(visit, 'No person can decide with this token.')
         return
       }
-      this.#prove(visit, { principal })
+      this.#prove(visit, { account: accountOf(principal) })
       this.#again(visit)
     } else {
       this.#prove(visit, { isOther: true })
@@ -232,14 +236,21 @@ export class ApprovalPages {
     const { approval, cookies, path, response } = visit
     try {
       const { url, pending } = await this.#options.browsers.startSignIn()
-      for (const [state, { id }] of this.#away)
-        if (visit.approvals.records.find(id)?.state !== 'waiting') this.#away.delete(state)
+      this.#makeRoom(visit)
       this.#away.set(pending.state, { id: approval.id, pending })
       cookies.set('approver', tokenHash(pending.state), { path, maxAge: COOKIE_MS })
       redirect(response, url.href)
     } catch (thrown) {
       this.#ask(visit, Fault.from(thrown).message)
     }
+  }
+
+  /** Forgets browsers whose sign-in is worth nothing any more, or that are too many for one approval. */
+  #makeRoom({ approvals, approval }: Visit): void {
+    for (const [state, { id }] of this.#away)
+      if (approvals.records.find(id)?.state !== 'waiting') this.#away.delete(state)
+    const own = [...this.#away].filter(([, { id }]) => id === approval.id)
+    for (const [state] of own.slice(0, Math.max(0, own.length - BROWSERS_MAX + 1))) this.#away.delete(state)
   }
 
   /** Processes the response of the identity provider, from the same browser, once. */
@@ -250,7 +261,7 @@ export class ApprovalPages {
       return
     }
     try {
-      this.#prove(visit, { principal: await this.#options.browsers.finishSignIn(answer, pending) })
+      this.#prove(visit, { account: await this.#options.browsers.finishSignIn(answer, pending) })
     } catch (thrown) {
       const isRefused = thrown instanceof SignInRefused
       this.#prove(visit, {
@@ -264,11 +275,12 @@ export class ApprovalPages {
     return this.#proven.get(approval)?.get(browser)
   }
 
-  #prove({ approval, browser }: Visit, proven: Proven): void {
+  #prove({ approval, browser }: Visit, proven: Proven): Proven {
     const all = this.#proven.get(approval) ?? new Map<string, Proven>()
     this.#proven.set(approval, all.set(browser, proven))
     const [oldest] = all.keys()
     if (oldest !== undefined && all.size > BROWSERS_MAX) all.delete(oldest)
+    return proven
   }
 
   #again({ response, path }: Visit): void {
@@ -283,6 +295,8 @@ export class ApprovalPages {
     return createHmac('sha256', this.#csrfKey).update(nameOf(approval, browser)).digest('base64url')
   }
 }
+
+const accountOf = (principal: Principal): Account => ({ principal, groups: [] })
 
 const partsOf = (url: string): { readonly path: string; readonly query: string } => {
   const [path = '', query = ''] = url.split(/\?(.*)/s)

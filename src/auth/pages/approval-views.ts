@@ -1,13 +1,12 @@
-import { escapedJson } from '../../mux/rules/approval-question.js'
+import { escapeForeign } from '../../kernel/hidden-text.js'
 import { type HtmlPage, html } from '../authorization-server/sign-in/page.js'
 import type { IdentificationMethods } from './browser.js'
-import { AGAIN_S, type Form, form, identification } from './views.js'
+import { type Form, form, identification } from './views.js'
 
 /** Renders the page on which a visitor authenticates; it tells nothing about the call. */
 export const whoDecidesPage = (view: Form & IdentificationMethods): HtmlPage => ({
   title: 'Who are you?',
   ...(view.problem !== undefined && { status: 403 }),
-  ...(view.code !== undefined && { againS: AGAIN_S }),
   body: html`
 <p>A call waits for approval. Show that you may decide about it.</p>
 ${identification(view)}`,
@@ -33,7 +32,7 @@ export const decidePage = (
 ): HtmlPage => ({
   title: 'Allow this call?',
   body: html`
-${view.caller === undefined ? undefined : html`<p>Caller: <strong>${escapedJson(view.caller)}</strong></p>`}
+${view.caller === undefined ? undefined : html`<p>Caller: <strong>${escapeForeign(view.caller)}</strong></p>`}
 <p>The text in the box was not written by mcp-proxy.</p>
 <pre tabindex="0" aria-label="The call">${view.box.map((line, index) => [index === 0 ? undefined : BREAK, line])}</pre>
 ${view.lines.map(line => html`<p class="quiet">${line}</p>`)}

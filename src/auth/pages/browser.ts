@@ -7,7 +7,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { AuthServer } from '../authorization-server/server.js'
 import { Approvals } from '../authorization-server/sign-in/approvals.js'
 import type { PendingSignIn } from '../authorization-server/sign-in/identity-provider.js'
-import { SignedInPeople } from '../authorization-server/sign-in/people.js'
+import { type Account, SignedInPeople } from '../authorization-server/sign-in/people.js'
 import { PerMinute } from '../per-minute.js'
 import type { RefusedCredentials } from '../refused-credentials.js'
 import { SIGN_IN_LINK_PATH } from './sign-in-links.js'
@@ -92,8 +92,8 @@ export class Browsers {
   }
 
   /** Returns the scopes of a user; undefined without any. */
-  scopesOf(principal: Principal): ReadonlySet<string> | undefined {
-    return this.#people?.scopesOf({ principal, groups: [] })
+  scopesOf(account: Account): ReadonlySet<string> | undefined {
+    return this.#people?.scopesOf(account)
   }
 
   /** Returns the owner of a personal token; undefined for a wrong one, or after too many wrong ones. */
@@ -130,9 +130,10 @@ export class Browsers {
   }
 
   /** Returns the user who signed in there. Rejects if the sign-in failed. */
-  async finishSignIn(answer: URLSearchParams, pending: PendingSignIn): Promise<Principal | undefined> {
+  async finishSignIn(answer: URLSearchParams, pending: PendingSignIn): Promise<Account | undefined> {
     const identity = await this.#options.authServer?.identityProvider?.finish(answer, pending)
-    return identity && this.#people?.bySubject(identity.issuer, identity.sub)
+    const principal = identity && this.#people?.bySubject(identity.issuer, identity.sub)
+    return principal === undefined ? undefined : { principal, groups: identity?.groups ?? [] }
   }
 
   close(): void {

@@ -293,7 +293,7 @@ export class ConnectPages {
 
   async #identified(visit: Visit, answer: URLSearchParams, pending: PendingSignIn): Promise<void> {
     try {
-      const principal = await this.#options.browsers.finishSignIn(answer, pending)
+      const principal = (await this.#options.browsers.finishSignIn(answer, pending))?.principal
       const isWhoAsked = principal === visit.link.principal && visit.progress.owner === undefined
       if (isWhoAsked) this.#adopt(visit)
       else this.#storeResult(visit, { isStranger: true })

@@ -104,7 +104,7 @@ export class ApprovalAsking {
       this.#decide(record, approval, false)
       return this.decided(record, approval)
     }
-    return this.#wait(record, approval, RETURN_MS).then(() =>
+    return this.#wait(record, approval, { ms: RETURN_MS }).then(() =>
       approval.state === 'waiting' ? this.ask(record, approval) : this.#continued(record, approval),
     )
   }
@@ -179,11 +179,12 @@ export class ApprovalAsking {
     const params = projected(record.client, this.#urlParams(approval))
     if (params === undefined) return this.#refusal(approval)
     const elicitation = this.#elicit(record, approval, params)
-    void elicitation.answered.then(answer => {
-      if (answer?.kind === 'result' && textMember(answer.result, 'action') !== 'accept' && !record.isOver)
-        this.#decide(record, approval, false)
+    const isOpened = elicitation.answered.then(answer => {
+      if (answer?.kind === 'result' && textMember(answer.result, 'action') === 'accept') return true
+      if (answer?.kind === 'result' && !record.isOver) this.#decide(record, approval, false)
+      return false
     })
-    await this.#wait(record, approval, this.#holdMs(record))
+    await this.#wait(record, approval, { ms: this.#holdMs(record), unless: isOpened })
     const isDecided = approval.state !== 'waiting'
     const elicitationId = textMember(params, 'elicitationId')
     if (isDecided && !record.isOver && elicitationId !== undefined)
@@ -193,7 +194,7 @@ export class ApprovalAsking {
   }
 
   async #hold(record: RoutedRecord, approval: Approval): Promise<CallVerdict> {
-    await this.#wait(record, approval, this.#holdMs(record))
+    await this.#wait(record, approval, { ms: this.#holdMs(record) })
     return approval.state !== 'waiting' || record.isOver
       ? this.#continued(record, approval)
       : this.#refusal(approval)
@@ -251,10 +252,17 @@ export class ApprovalAsking {
     return wantsProgress ? Number.POSITIVE_INFINITY : HOLD_MS
   }
 
-  /** Waits for the decision, or for the end of the call. */
-  async #wait(record: RoutedRecord, approval: Approval, ms: number): Promise<void> {
+  /** Waits for the decision, or for the end of the call; also ends if `unless` resolves to false. */
+  async #wait(
+    record: RoutedRecord,
+    approval: Approval,
+    { ms, unless }: { readonly ms: number; readonly unless?: Promise<boolean> },
+  ): Promise<void> {
     const gone = new Deferred<void>()
     const release = record.onCancelled(() => gone.resolve())
+    void unless?.then(isWorthWaiting => {
+      if (!isWorthWaiting) gone.resolve()
+    })
     const stop = this.#beat(record)
     await within(Promise.race([approval.settled, gone.promise]), { clock: this.#context.clock, ms })
     stop()

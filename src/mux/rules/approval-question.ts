@@ -1,26 +1,15 @@
+import { escapeForeign } from '../../kernel/hidden-text.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
 import { elementsOf, type JsonText, kindOf, membersOf, rawText, stringOf } from '../../kernel/json/text.js'
 import { type Rule, ruleName } from '../../kernel/rule.js'
 import { maskSecrets } from '../../kernel/secrets/mask.js'
 
-/** Characters that are invisible, change others, or could close the box around the text. */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}`<>]|(?! )\p{Zs}/gu
-
-const escaped = (text: string): string =>
-  Array.from(
-    { length: text.length },
-    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('')
-
-/** Writes JSON text without characters that deceive a reader; it means the same. */
-export const escapedJson = (json: string): string => json.replace(HIDDEN, escaped)
-
-/** Writes a name as JSON in ASCII. */
+/** Writes a name or URI as JSON in ASCII, whole: its end may be what matters. */
 const shownName = (name: string): string =>
-  escapedJson(JSON.stringify(cutName(name))).replace(/[^ -~]/gu, escaped)
-
-const NAME_CHARS = 500
-const cutName = (name: string): string => (name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS)}…` : name)
+  escapeForeign(JSON.stringify(maskSecrets(name))).replace(
+    /[^ -~]/g,
+    unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 const LIST_MAX = 20
 const MEMBERS_MAX = 50
@@ -78,9 +67,9 @@ class ShownValue {
     const plain = maskSecrets(text)
     const characters = Array.from(plain)
     const left = characters.length - this.#stringChars
-    if (left <= 0) return escapedJson(JSON.stringify(plain))
+    if (left <= 0) return escapeForeign(JSON.stringify(plain))
     const kept = characters.slice(0, this.#stringChars).join('')
-    return escapedJson(JSON.stringify(`${kept}…`)) + this.#rest(left, 'characters')
+    return escapeForeign(JSON.stringify(`${kept}…`)) + this.#rest(left, 'characters')
   }
 
   /** A number can be long too. */

@@ -183,6 +183,11 @@ export class ApprovalRecords {
     )
   }
 
+  /** True if no approval waits. */
+  get isIdle(): boolean {
+    return this.waiting.length === 0
+  }
+
   get waiting(): readonly Approval[] {
     return [...this.#all.values()].filter(({ state }) => state === 'waiting')
   }

@@ -5,7 +5,7 @@ import { matcherOf } from '../../kernel/globs.js'
 import { randomId } from '../../kernel/ids.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
 import { editMember } from '../../kernel/json/edit.js'
-import { isEmpty, type JsonText, memberOf, textOf, withoutMembers } from '../../kernel/json/text.js'
+import { isEmpty, type JsonText, memberOf, rawText, textOf, withoutMembers } from '../../kernel/json/text.js'
 import type { AskRule, Rule } from '../../kernel/rule.js'
 import { failed } from '../../model/outcome.js'
 import { type CallVerdict, NEXT, type RoutedRecord } from '../calls/call-record.js'
@@ -29,6 +29,8 @@ import {
 
 /** Larger arguments cannot be shown to a person. */
 const ARGUMENTS_BYTES = 256 * 1024
+
+const NO_ARGUMENTS = rawText('{}')
 
 type Verdict = CallVerdict | Promise<CallVerdict>
 type AskingRule = Rule & { readonly ask: AskRule }
@@ -91,9 +93,8 @@ export class CallApprovals {
   ask(record: RoutedRecord, rule: Rule, changed: readonly string[] = []): Verdict {
     const { params } = record
     if (!hasAsk(rule)) return NEXT
-    const args = params && memberOf(params, 'arguments')
-    if (args !== undefined && args.length > ARGUMENTS_BYTES)
-      return failed(approvalTooLarge(rule, args.length))
+    const args = (params && memberOf(params, 'arguments')) ?? NO_ARGUMENTS
+    if (args.length > ARGUMENTS_BYTES) return failed(approvalTooLarge(rule, args.length))
     const subject = this.#subjectOf(record, rule)
     const resumed = this.#resumed(record, subject)
     if (resumed !== undefined) return resumed
@@ -101,8 +102,11 @@ export class CallApprovals {
     if (answer !== undefined) return this.#letThrough(record, answer, () => this.#useSession(record, subject))
     const left = this.records.leftFor(subject)
     if (left !== undefined) return this.#goOn(record, left)
-    const text = args === undefined ? '' : canonicalJson(args)
-    const approval = new Approval(subject, { text, changed }, this.#context.clock.nowMs())
+    const approval = new Approval(
+      subject,
+      { text: canonicalJson(args), changed },
+      this.#context.clock.nowMs(),
+    )
     if (!this.#asking.isPossible(record, approval)) return failed(approvalImpossible(rule))
     const limit = this.records.add(approval)
     return limit === undefined
@@ -180,6 +184,7 @@ export class CallApprovals {
       // The rules that are in force now decide, and ask again if another one asks.
       if (!this.#rules.stillAsks(record, subject.ruleDigest)) {
         record.approval = undefined
+        this.records.withdraw(approval)
         return this.#rules.decide(record)
       }
       return this.#isChanged(approval, this.#subjectOf(record, subject.rule))

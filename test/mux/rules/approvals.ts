@@ -113,6 +113,35 @@ t.test('a question that a session cannot get ends in a refusal that names the pa
   t.match(messageOf(call), /Approve it at http:\/\/127/)
 })
 
+t.test('a page that a session cannot open is named in a refusal, without a wait', async t => {
+  const world = new AskingWorld([ASK])
+  const client = await world.client({ capabilities: URLS })
+  const call = refund(client)
+  await settled()
+  client.asked[0]?.ask.answer({ kind: 'error', error: rawText('{"code":-32601,"message":"no"}') })
+  await settled()
+  t.match(call.ended, refused('approval-needed'))
+  world.decide(true)
+  refund(client)
+  await settled()
+  t.equal(world.sent.length, 1, 'the page still decides')
+})
+
+t.test('a call that passes by other rules leaves no approval behind', async t => {
+  const world = new AskingWorld([ASK])
+  const client = await world.client({ capabilities: FORM })
+  refund(client)
+  await settled()
+  world.gate.reload([])
+  await answer(client, ONCE)
+  t.equal(world.sent.length, 1)
+  world.gate.reload(rulesOf([ASK]))
+  refund(client)
+  await settled()
+  t.equal(world.sent.length, 1)
+  t.equal(client.asked.length, 2)
+})
+
 t.test('a form ends with its call, and an answer after that changes nothing', async t => {
   const world = new AskingWorld([ASK])
   const client = await world.client({ capabilities: FORM })
