@@ -30,6 +30,18 @@ export type FaultCode =
 export const systemCode = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined
 
+/** Codes of a write to a pipe or socket whose reader is gone; Windows also reports EOF. */
+const READER_GONE: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EOF', 'EPIPE'])
+
+/**
+ * Reports whether a stream failed because the other end closed it. Since libuv 1.49, Windows reports EAGAIN
+ * for a write to a closed pipe (libuv#4471); elsewhere a failed connection attempt may report it.
+ */
+export const isBrokenPipe = (thrown: unknown): boolean => {
+  const code = systemCode(thrown)
+  return READER_GONE.has(code) || (code === 'EAGAIN' && (thrown as NodeJS.ErrnoException).syscall === 'write')
+}
+
 /** Details that a peer may read in addition to the message; never secrets, paths or stack traces. */
 export type FaultData = Readonly<Record<string, unknown>>
 

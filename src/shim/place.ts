@@ -10,7 +10,7 @@ import {
   type Stats,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { Fault, systemCode } from '../kernel/faults.js'
+import { Fault, isBrokenPipe, systemCode } from '../kernel/faults.js'
 import { PIPE_FOLDER } from '../kernel/machine/socket-path.js'
 import { whoAmI } from '../kernel/machine/who-am-i.js'
 import { machineId } from './machine-id.js'
@@ -189,10 +189,9 @@ export const isAbsent = (thrown: unknown): boolean => {
   return code === 'ECONNREFUSED' || code === 'ENOENT'
 }
 
-const HANG_UPS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'disconnected'])
-
 /** Reports whether the proxy closed the connection without an answer, as when it ends. */
-export const isHangUp = (thrown: unknown): boolean => HANG_UPS.has(systemCode(thrown))
+export const isHangUp = (thrown: unknown): boolean =>
+  isBrokenPipe(thrown) || systemCode(thrown) === 'disconnected'
 
 /** Reports whether permissions are missing: the state is unknown, so nothing may be removed or started. */
 export const isDenied = (thrown: unknown): boolean => {

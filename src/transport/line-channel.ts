@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../kernel/async/clock.js'
 import { Deferred } from '../kernel/async/deferred.js'
-import { Fault, systemCode } from '../kernel/faults.js'
+import { Fault, isBrokenPipe } from '../kernel/faults.js'
 import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Logger } from '../kernel/logger.js'
 import { SPEAKS_HTTP } from '../kernel/machine/socket-path.js'
@@ -26,10 +26,7 @@ const CLOSE_MS = 2000
 const HTTP_STATUS_LINE = /^HTTP\/\d\.\d /
 const SPEAKS_HTTP_TEXT = 'speaks HTTP: append "#/mcp", or "#" and the path of its endpoint, to its address'
 
-/** Error codes of a lost connection. */
-const LEFT = new Set<string | undefined>(['ECONNRESET', 'EPIPE'])
-
-const hasLeft = (error: Error | undefined): boolean => error === undefined || LEFT.has(systemCode(error))
+const hasLeft = (error: Error | undefined): boolean => error === undefined || isBrokenPipe(error)
 
 /**
  * A channel over a duplex stream of lines, framed as on stdio (spec 2025-11-25, transports, "stdio"). The

@@ -9,7 +9,9 @@ import t, { type Test } from 'tap'
 import { socketUrlOf } from '../../src/kernel/machine/socket-path.js'
 import { processTable } from '../../src/transport/process/process-table.js'
 import { RawClient } from '../support/client/raw-client.js'
+import { ShimClient } from '../support/client/shim-client.js'
 import { isRunning, skipWithout, socketFile, until } from '../support/processes.js'
+import { configured } from '../support/proxy/shared-daemon.js'
 import { configFile, INITIALIZE, type Running, startBin, TINY, tiny } from '../support/proxy/start.js'
 
 const skip = skipWithout.windows
@@ -240,6 +242,21 @@ t.test('a named pipe is an address like any other', { skip }, async t => {
     code: 0,
     out: '{"s":"x"}\n',
   })
+})
+
+t.test('clients of connect share one daemon, which stops on request', { skip }, async t => {
+  const file = configured(t)
+  const clients = [new ShimClient(t, file), new ShimClient(t, file)]
+  await Promise.all(clients.map(client => client.initialize()))
+  for (const [at, client] of clients.entries())
+    t.match(await client.call('w__wait', { note: `of ${at}` }), { note: `of ${at}` })
+  const { out } = await run(t, 'daemon', 'status', '--config', file, '--json')
+  const { pid, clients: shown } = JSON.parse(out)
+  t.equal(shown.length, 2)
+  t.same(await Promise.all(clients.map(client => client.leave())), [0, 0])
+  t.ok(isRunning(pid), 'the daemon outlives its clients')
+  t.match(await run(t, 'daemon', 'stop', '--config', file), { code: 0 })
+  await until(() => !isRunning(pid), 'the end of the daemon')
 })
 
 t.test('the servers of the example have a place to write to', { skip }, async t => {

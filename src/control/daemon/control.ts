@@ -19,6 +19,7 @@ import {
   LINES_PROTOCOL,
 } from '../../shim/hello.js'
 import type { RuntimePaths } from '../../shim/place.js'
+import { removePrivate } from '../../state/private-file.js'
 import type { KeptLines, LogFilter } from '../../telemetry/logs/kept-lines.js'
 import { sendMetrics } from '../../telemetry/metrics/listener.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
@@ -38,7 +39,7 @@ import {
   wantsEvents,
 } from '../api/http.js'
 import type { VariableStatus } from '../environment/environment.js'
-import { tokenInFile } from './daemon-lock.js'
+import { keptToken } from './daemon-lock.js'
 import { keepFacts } from './facts-file.js'
 import { type InstallWatch, watchInstall } from './install-watch.js'
 import { startSelfCheck } from './self-check.js'
@@ -107,7 +108,7 @@ const OURSELVES = { version: IDENTITY.version, pid: process.pid }
 /** Opens the private socket at free paths. Rejects with a Fault `unavailable`. */
 export const openControl = async (place: RuntimePaths, controlled: Controlled): Promise<Control> => {
   const server = createControlServer(controlled.bounds.max.connections)
-  const token = tokenInFile(place.token)
+  const token = keptToken(place.token)
   const installWatch = watchOwn(controlled)
   const api = new ControlApi(controlled, token, () => installWatch.look())
   const onRequest = inTurn((request: IncomingMessage, response: ServerResponse) => {
@@ -143,6 +144,8 @@ export const openControl = async (place: RuntimePaths, controlled: Controlled): 
       server.closeAllConnections()
       await stopped
       forget?.()
+      // The place is named after this process.
+      if (file === undefined && place.token !== undefined) await removePrivate(place.token)
     },
   }
 }

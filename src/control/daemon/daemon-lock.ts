@@ -44,7 +44,6 @@ export const takeDaemonLock = async ({
   isReplica = false,
 }: DaemonLockOptions): Promise<StartLock | undefined> => {
   preparePlace(place)
-  keepToken(place)
   const lock = await takeLock(place, key, isModest || isReplica)
   if (lock === undefined) return undefined
   try {
@@ -131,6 +130,8 @@ export const tokenInFile = (file: string | undefined): Buffer | undefined =>
 
 const TOKEN_BYTES = 32
 
-const keepToken = ({ token }: RuntimePaths): void => {
-  if (token !== undefined) createPrivateSync(token, randomBytes(TOKEN_BYTES).toString('base64url'))
+/** Returns the token in a file, which is created first if necessary. Throws file system errors. */
+export const keptToken = (file: string | undefined): Buffer | undefined => {
+  if (file !== undefined) createPrivateSync(file, randomBytes(TOKEN_BYTES).toString('base64url'))
+  return tokenInFile(file)
 }

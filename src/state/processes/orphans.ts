@@ -69,7 +69,8 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
 }
 
 /** A newer proxy of the same configuration may own the socket and the facts file by now. */
-const removePlace = async ({ mark, pid, socket }: InstanceRecord): Promise<void> => {
+const removePlace = async ({ mark, pid, socket, token }: InstanceRecord): Promise<void> => {
+  if (token?.endsWith(`${mark}.token`) === true) await removePrivate(token)
   if (socket === undefined) return
   if (socket.endsWith(`${mark}.sock`)) await removePrivate(socket)
   else if (!isNamedPipe(socket)) await removeStale(socket).catch(() => undefined)

@@ -2,7 +2,7 @@ import { Console } from 'node:console'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { within } from '../../kernel/async/deadline.js'
-import { Fault, systemCode } from '../../kernel/faults.js'
+import { Fault, isBrokenPipe } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../../kernel/logger.js'
 import type { Channel, ChannelListener } from '../../wire/channel.js'
@@ -153,8 +153,7 @@ class StdioSelf implements Channel {
     this.#settle(new Fault('disconnected', 'standard input failed', { cause: error }))
 
   readonly #onOutputError = (error: Error): void => {
-    const hasLeft = systemCode(error) === 'EPIPE'
-    this.#settle(hasLeft ? undefined : new Fault('disconnected', 'standard output failed', { cause: error }))
+    this.#settle(isBrokenPipe(error) ? undefined : new Fault('disconnected', 'standard output failed', { cause: error }))
   }
 
   #settle(fault: Fault | undefined): void {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Controlled, openControl } from '../../../src/control/daemon/control.js'
@@ -14,6 +14,7 @@ import { silentLogger } from '../../../src/kernel/logger.js'
 import { IDENTITY } from '../../../src/kernel/machine/identity.js'
 import { askDaemon, askToConnect, bodyOf, follow } from '../../../src/shim/ask.js'
 import { decodeWelcome, encodeHello, HELLO_HEADER, LINES_PROTOCOL } from '../../../src/shim/hello.js'
+import type { RuntimePaths } from '../../../src/shim/place.js'
 import { KeptLines } from '../../../src/telemetry/logs/kept-lines.js'
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { until } from '../../support/processes.js'
@@ -22,9 +23,19 @@ import { newPlace } from '../../support/proxy/place.js'
 const line = (level: number, time: number, more: object = {}): string =>
   `${JSON.stringify({ level, time, msg: 'x', ...more })}\n`
 
+/** Request options of a program other than the proxy itself. */
+const otherProgram = (place: Pick<RuntimePaths, 'socket' | 'token'>) => {
+  const { hello, ...options } = asking(place)
+  return { ...options, hello: { ...hello, pid: hello.pid + 1 } }
+}
+
 /** The private socket of a proxy that notes what it is told to do. */
-const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Limits> = {}) => {
-  const place = newPlace(t)
+const setUp = async (
+  t: Test,
+  more: Partial<Controlled> = {},
+  limits: Partial<Limits> = {},
+  place: RuntimePaths = newPlace(t),
+) => {
   const did: unknown[] = []
   const served: string[] = []
   const lines = new KeptLines()
@@ -57,9 +68,7 @@ const setUp = async (t: Test, more: Partial<Controlled> = {}, limits: Partial<Li
   })
   t.teardown(() => control.close())
   const get = async (target: string, body?: string) => {
-    // As another program than the proxy itself.
-    const { hello, ...options } = asking(place)
-    const reply = await askDaemon({ ...options, hello: { ...hello, pid: hello.pid + 1 } }, target, body)
+    const reply = await askDaemon(otherProgram(place), target, body)
     return { status: reply.status, value: JSON.parse(reply.body || '{}') }
   }
   return { place, control, did, served, sink, clock, get }
@@ -279,6 +288,17 @@ t.test('one that a person started stays without its socket, and leaves its place
   clock.advance(5000)
   await until(() => did.length > 0, 'the end')
   t.same(did, [0])
+})
+
+t.test('a proxy with a place of its own creates the token there, and removes it at its end', async t => {
+  const place = newPlace(t)
+  const own = { ...place, token: join(dirname(place.facts), 'own.token') }
+  const { control } = await setUp(t, { file: undefined }, {}, own)
+  const { status } = await askDaemon(otherProgram(own), '/v1/status')
+  t.equal(status, 200)
+  t.equal((await askDaemon(otherProgram({ ...own, token: undefined }), '/v1/status')).status, 400)
+  await control.close()
+  t.notOk(existsSync(own.token))
 })
 
 t.test('a request whose target is not a path is answered, after the check of the token', async t => {

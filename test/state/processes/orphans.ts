@@ -82,7 +82,7 @@ t.test('what a proxy was writing when it was killed is removed with its record',
 })
 
 t.test(
-  'the socket of a killed proxy is removed with its record, unless a process answers there',
+  'the socket and the token of a killed proxy are removed with its record, unless a process answers there',
   { skip: skipWithout.unixSockets },
   async t => {
     const [dead = '', replaced = '', none = ''] = marks
@@ -108,7 +108,9 @@ t.test(
     say('none.json', gone.pid)
     around.write(dead, { ...gone, socket: stale })
     around.write(replaced, { ...gone, socket: live })
-    around.write(none, { ...gone, socket: join(folder, 'none.sock') })
+    const token = join(folder, `${none}.token`)
+    writeFileSync(token, 'secret')
+    around.write(none, { ...gone, socket: join(folder, 'none.sock'), token })
     await around.sweep()
     t.same(readdirSync(folder).sort(), ['live.json', 'live.sock'])
     t.same(around.left(), [])

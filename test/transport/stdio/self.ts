@@ -103,13 +103,17 @@ t.test('pause holds the client back', async t => {
 })
 
 t.test('a client that closes our stdout has left; another failure is told', async t => {
-  for (const [code, fault] of [
+  for (const [code, fault, syscall] of [
     ['EPIPE', undefined],
+    // As Windows reports it.
+    ['EOF', undefined],
+    ['EAGAIN', undefined, 'write'],
+    ['EAGAIN', 'disconnected', 'connect'],
     ['EIO', 'disconnected'],
   ]) {
     const { output, channel, listener } = pair()
     channel.listen(listener)
-    output.destroy(Object.assign(new Error('write'), { code }))
+    output.destroy(Object.assign(new Error('write'), { code, syscall }))
     t.equal((await listener.isClosed())?.code, fault)
     output.emit('error', new Error('late'))
     t.equal(listener.ends.length, 1)

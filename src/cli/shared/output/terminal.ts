@@ -1,14 +1,17 @@
 import picocolors from 'picocolors'
 import { hasUtf8, isSet, type Variables } from './signs.js'
 
-type Stream = Pick<NodeJS.WriteStream, 'isTTY'>
+/** Node leaves `isTTY` undefined for files and pipes. */
+interface Stream {
+  readonly isTTY?: boolean
+}
 
 /** Returns whether to colour a stream: NO_COLOR (no-color.org), then FORCE_COLOR, then the terminal. */
 export const hasColor = (stream: Stream, env: Variables = process.env): boolean => {
   if (isSet(env['NO_COLOR'])) return false
   const forced = env['FORCE_COLOR']
   if (isSet(forced)) return forced !== '0' && forced !== 'false'
-  return stream.isTTY && env['TERM'] !== 'dumb'
+  return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
 /** Returns a terminal's columns. Some terminals report 0 for an unknown width. */

@@ -24,6 +24,7 @@ t.test('colours follow NO_COLOR, then FORCE_COLOR, then the terminal', t => {
   for (const [isTTY, env, is] of [
     [true, {}, true],
     [false, {}, false],
+    [undefined, {}, false],
     [true, { TERM: 'dumb' }, false],
     [true, { NO_COLOR: '1' }, false],
     [true, { NO_COLOR: '' }, true],
@@ -31,7 +32,7 @@ t.test('colours follow NO_COLOR, then FORCE_COLOR, then the terminal', t => {
     [true, { FORCE_COLOR: '0' }, false],
     [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
   ] as const) {
-    t.equal(hasColor({ isTTY }, env), is, JSON.stringify([isTTY, env]))
+    t.equal(hasColor(isTTY === undefined ? {} : { isTTY }, env), is, JSON.stringify([isTTY, env]))
   }
   t.end()
 })
