@@ -4,10 +4,13 @@ import { createRequire, isBuiltin } from 'node:module'
 
 const JOINED = /^(?:pino|picomatch|cross-spawn|dotenv|yargs-parser|undici\/lib\/.+)$/
 const PACKAGE = /[\\/]node_modules[\\/]/
-/** undici's parser for machines whose WebAssembly lacks SIMD: 72 kB that hardly any machine loads. */
-const RARE = /\/llhttp\/llhttp-wasm\.js$/
-/** HTTP/2, which our agents do not offer (it loads `node:http2`), and bodies other than bytes. */
-const UNUSED = /\/(?:client-h2|web\/fetch\/body)(?:\.js)?$/
+/** undici's parser as base64 text, 72 kB for machines with SIMD and again for others: loaded from undici. */
+const WASM = /\/llhttp\/(llhttp\w*-wasm)\.js$/
+/**
+ * HTTP/2, which our agents do not offer (it loads `node:http2`), bodies other than bytes, and pino's worker
+ * threads.
+ */
+const UNUSED = /\/(?:client-h2|web\/fetch\/body|lib\/transport)(?:\.js)?$/
 
 /** The esbuild plugin. */
 export const joinedPackages = {
@@ -16,7 +19,8 @@ export const joinedPackages = {
     onResolve({ filter: /^[^/]/ }, ({ path, importer, kind }) => {
       if (!JOINED.test(path) && !PACKAGE.test(importer)) return undefined
       if (UNUSED.test(path)) return { path, namespace: 'unused' }
-      if (RARE.test(path)) return { path: 'undici/lib/llhttp/llhttp-wasm.js', external: true }
+      const [, parser] = WASM.exec(path) ?? []
+      if (parser !== undefined) return { path: `undici/lib/llhttp/${parser}.js`, external: true }
       if (!path.startsWith('node:') && !isBuiltin(path))
         return { path: createRequire(importer).resolve(path) }
       // ES modules lack `require`.

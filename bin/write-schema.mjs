@@ -77,7 +77,17 @@ const validatorCode = schemas => {
     return { $ref: names.get(text) }
   }
   const entries = Object.entries(schemas).map(([name, schema]) => [name, share(schema).$ref])
-  return standalone.default(ajv, Object.fromEntries(entries))
+  return shorter(standalone.default(ajv, Object.fromEntries(entries)))
 }
+
+/** Removes what `validate.ts` does not read from the errors, a quarter of the code. */
+const shorter = code =>
+  code
+    .replace(/schemaPath:"(?:[^"\\]|\\.)*",/g, '')
+    .replace(/,schema:[^\n]*?,parentSchema:/g, ',parentSchema:')
+    .replace(
+      /if\(vErrors === null\)\{vErrors = \[(err\d+)\];\}else \{vErrors\.push\(\1\);\}/g,
+      '(vErrors ??= []).push($1);',
+    )
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await writeSchema()

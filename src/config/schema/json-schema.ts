@@ -18,7 +18,7 @@ export const createJsonSchema = (): JsonSchema => without(['fix', ...FOR_BUILD],
 /** The same with the keywords for the docs (bin/write-docs.mjs) and the generated code (settings-code.ts). */
 export const documentedSchema = (): JsonSchema => without(['fix'], annotatedSchema())
 
-export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 2)}\n`
+export const jsonSchemaText = (): string => `${JSON.stringify(createJsonSchema(), null, 1)}\n`
 
 /** The schemas from which the validator is generated: without texts for editors, but with `fix`. */
 export const createCheckedSchemas = () => {
