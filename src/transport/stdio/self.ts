@@ -153,7 +153,9 @@ class StdioSelf implements Channel {
     this.#settle(new Fault('disconnected', 'standard input failed', { cause: error }))
 
   readonly #onOutputError = (error: Error): void => {
-    this.#settle(isBrokenPipe(error) ? undefined : new Fault('disconnected', 'standard output failed', { cause: error }))
+    this.#settle(
+      isBrokenPipe(error) ? undefined : new Fault('disconnected', 'standard output failed', { cause: error }),
+    )
   }
 
   #settle(fault: Fault | undefined): void {
