@@ -35,6 +35,9 @@ export class EditError extends Error {
   }
 }
 
+/** Reports a text that would take too long to parse. */
+export class TooLongError extends EditError {}
+
 /** A parsed text: its plain value, and the splices for a change. */
 interface Parsed {
   readonly value: unknown
@@ -72,8 +75,8 @@ export const editable = (parse: ParseText, text: string): Editable => {
   const edits = (changes: readonly FileChange[]): (() => string) => {
     const folded = parsed.fold?.(changes.map(({ at, name }) => [...at, name]))
     const unfolded = folded && editFolded(parse, folded, changes)
-    if (unfolded !== undefined) return () => markOf(text) + unfolded()
-    const edited = editBody(parse, { body, parsed }, changes)
+    if (typeof unfolded === 'function') return () => markOf(text) + unfolded()
+    const edited = editWhole(parse, { body, parsed }, changes, unfolded)
     return () => markOf(text) + edited
   }
   return { value: parsed.value, edits, edited: changes => edits(changes)() }
@@ -86,17 +89,32 @@ export const valueIn = (parse: ParseText, text: string): unknown => editable(par
 export const edit = (parse: ParseText, text: string, changes: readonly FileChange[]): string =>
   editable(parse, text).edited(changes)
 
-/** Edits a folded text; undefined if that fails, as the whole text has the right line for the error. */
+/** Edits a folded text; returns the reason if that fails. */
 const editFolded = (
   parse: ParseText,
   { text, unfold }: FoldedText,
   changes: readonly FileChange[],
-): (() => string) | undefined => {
+): (() => string) | EditError | undefined => {
   try {
     return unfold(editBody(parse, { body: text, parsed: parse(text) }, changes))
   } catch (thrown) {
-    if (thrown instanceof EditError) return undefined
+    if (thrown instanceof EditError) return thrown
     throw thrown
+  }
+}
+
+/** Edits the whole text, which has the right lines for errors; `reason` is the error if it is too long. */
+const editWhole = (
+  parse: ParseText,
+  before: ParsedBody,
+  changes: readonly FileChange[],
+  reason: EditError | undefined,
+): string => {
+  try {
+    return editBody(parse, before, changes)
+  } catch (thrown) {
+    if (reason === undefined || !(thrown instanceof TooLongError)) throw thrown
+    throw new EditError(reason.message)
   }
 }
 

@@ -3,7 +3,7 @@ import { isObject } from '../../kernel/object.js'
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { LARGE } from './fold.js'
 import { lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
-import { foldSections, partialValue } from './sections.js'
+import { checkLength, foldSections, partialValue, type Section } from './sections.js'
 
 /**
  * Parses TOML, in which a map-valued member consists of the tables named after it. A large text is parsed in
@@ -11,20 +11,18 @@ import { foldSections, partialValue } from './sections.js'
  */
 export const parseToml: ParseText = text => {
   if (text.length < LARGE) return parseAll(text)
-  const sections = blocksIn(text).map(({ path: [name = ''], start, end, next }) => ({
-    name,
-    start,
-    close: start + text.slice(start, end).trimEnd().length,
-    end: next,
-  }))
+  const sections = sectionsIn(text)
   return {
     value: partialValue(parseAll, text, sections),
     splices: change => splicesIn(text, change),
-    fold: paths => foldSections(text, sections, name => `[${name}]`, paths),
+    // Keys above the first table stay above it.
+    fold: paths =>
+      foldSections(text, sections, (name, { isKey }) => (isKey ? `"${name}" = 0` : `[${name}]`), paths),
   }
 }
 
 const parseAll: ParseText = text => {
+  checkLength(text)
   try {
     const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' })
     return { value: plain(value), splices: change => splicesIn(text, change) }
@@ -54,34 +52,70 @@ interface Block {
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|#[^\r\n]*|[[\]{}]/g
 
+interface TomlSection extends Section {
+  /** True for a key above the first table. */
+  readonly isKey: boolean
+}
+
+const sectionsIn = (text: string): readonly TomlSection[] => {
+  const marks = marksIn(text)
+  const tables = blocksIn(text, marks).map(({ path: [name = ''], start, end, next }) => ({
+    ...{ name, start, close: trimmedEnd(text, end), end: next },
+    isKey: false,
+  }))
+  return [...rootKeysIn(text.slice(0, tables[0]?.start), marks.values), ...tables]
+}
+
+/** Returns the end of the text before an offset, without white space. */
+const trimmedEnd = (text: string, offset: number): number => {
+  let end = offset
+  while (end > 0 && /\s/.test(text.charAt(end - 1))) end -= 1
+  return end
+}
+
+interface Range {
+  readonly start: number
+  readonly end: number
+}
+
 interface Marks {
+  /** Strings and brackets above the first table, in order. */
+  readonly values: readonly Range[]
   /** Start offsets of headers. */
   readonly headers: readonly number[]
   /** Start offsets of comment lines. A line of a multi-line string may look like one. */
   readonly comments: ReadonlySet<number>
 }
 
+const DEPTHS: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 }
+
 const marksIn = (text: string): Marks => {
+  const values: Range[] = []
   const headers: number[] = []
   const comments = new Set<number>()
   let depth = 0
+  let start = 0
   let headerEnd = 0
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
     const isFirst = (): boolean => text.slice(lineStart(text, index), index).trim() === ''
     if (token.startsWith('#')) {
       if (isFirst()) comments.add(lineStart(text, index))
-    } else if (index < headerEnd) continue
-    else if (token === '[' && depth === 0 && isFirst()) {
+      continue
+    }
+    if (index < headerEnd) continue
+    if (token === '[' && depth === 0 && isFirst()) {
       headers.push(index)
       headerEnd = lineEnd(text, index)
-    } else if (token === '[' || token === '{') depth += 1
-    else if (token === ']' || token === '}') depth -= 1
+      continue
+    }
+    if (depth === 0) start = index
+    depth += DEPTHS[token] ?? 0
+    if (depth === 0 && headers.length === 0) values.push({ start, end: index + token.length })
   }
-  return { headers, comments }
+  return { values, headers, comments }
 }
 
-const blocksIn = (text: string): readonly Block[] => {
-  const { headers, comments } = marksIn(text)
+const blocksIn = (text: string, { headers, comments } = marksIn(text)): readonly Block[] => {
   const starts = headers.map(header => aboveComments(text, lineStart(text, header), comments))
   return headers.map((header, index) => {
     const next = starts[index + 1] ?? text.length
@@ -183,6 +217,21 @@ const below = (text: string, neighbour: Block, table: string): Splice => {
 }
 
 const KEY = /^[ \t]*(?:([\w-]+)|"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)')[ \t]*[.=]/gm
+
+/** Returns the keys above the first table. Their sections reach up to the next key. */
+const rootKeysIn = (head: string, values: readonly Range[]): readonly TomlSection[] => {
+  const keys: { readonly name: string; readonly start: number }[] = []
+  let passed = 0
+  for (const { 1: bare, 2: basic, 3: literal, index } of head.matchAll(KEY)) {
+    while ((values[passed]?.end ?? head.length) <= index) passed += 1
+    const isInside = (values[passed]?.start ?? head.length) < index
+    if (!isInside) keys.push({ name: bare ?? literal ?? plainKey(basic ?? ''), start: index })
+  }
+  return keys.map(({ name, start }, n) => {
+    const end = keys[n + 1]?.start ?? head.length
+    return { name, start, close: trimmedEnd(head, end), end, isKey: true }
+  })
+}
 
 /** Blanks multi-line strings, whose lines may look like keys. */
 const withoutLongTexts = (text: string): string =>

@@ -14,7 +14,7 @@ import {
 import { EditError, type FileChange, type Json, type ParseText, type Splice } from './change.js'
 import { LARGE } from './fold.js'
 import { indented, lineBreakOf, lineEnd, lineNumber, lineStart, nextLine } from './layout.js'
-import { foldSections, partialValue, type Section } from './sections.js'
+import { checkLength, foldSections, partialValue, type Section } from './sections.js'
 
 /**
  * Parses YAML with one document. Collections on the path of a change must be in block style. A large text is
@@ -33,6 +33,7 @@ export const parseYaml: ParseText = text => {
 }
 
 const parseAll: ParseText = text => {
+  checkLength(text)
   // The parser's own check for repeated keys is quadratic.
   const document = parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   const [error] = document.errors

@@ -4,6 +4,7 @@ import {
   editable,
   type FileChange,
   type ParseText,
+  TooLongError,
   valueIn,
 } from '../edit/change.js'
 import { SetupError } from '../setup-error.js'
@@ -82,6 +83,8 @@ export const located = <T>(path: string, work: () => T): T => {
   try {
     return work()
   } catch (thrown) {
+    if (thrown instanceof TooLongError)
+      throw new SetupError(path, thrown.message, 0, `remove unused data from ${path}, and run this again`)
     if (thrown instanceof EditError) throw new SetupError(path, thrown.message, thrown.line)
     // The parsers are recursive.
     if (thrown instanceof RangeError) throw new SetupError(path, 'this is nested too deeply')

@@ -402,6 +402,12 @@ t.test('a large file of any syntax is edited in little time', t => {
     ],
     [parseToml, `[mcpServers.db]\nx = 1\n${numbers.map(at => `[p."${at}"]\na = "${text}"\n`).join('')}`],
     [parseYaml, `mcpServers:\n  db: {}\np:\n${numbers.map(at => `  p${at}:\n    a: ${text}\n`).join('')}`],
+    [parseYaml, `mcpServers:\n  db: {}\n${numbers.map(at => `p${at}:\n  a: ${text}\n`).join('')}`],
+    [parseToml, `${numbers.map(at => `p${at} = "${text}"\n`).join('')}[mcpServers.db]\nx = 1\n`],
+    [
+      parseToml,
+      `a = [\n${numbers.map(at => `{ b = ${at} }, # [c]\n`).join('')}]\n\n# of db\n[mcpServers.db]\nx = 1\n`,
+    ],
   ]
   for (const [parse, large] of files) {
     const began = process.cpuUsage()
@@ -414,17 +420,39 @@ t.test('a large file of any syntax is edited in little time', t => {
   t.end()
 })
 
+t.test('servers that would take long to parse are refused, and the reason is given', t => {
+  const servers = (one: (at: number) => string): string =>
+    Array.from({ length: 30_000 }, (_, at) => one(at)).join('')
+  const args = `["${'x'.repeat(60)}"]`
+  const rows: readonly (readonly [ParseText, string])[] = [
+    [parseYaml, `mcpServers:\n${servers(at => `  s${at}:\n    args: ${args}\n`)}`],
+    [parseYaml, `{mcpServers: {\n${servers(at => `s${at}: {args: ${args}},\n`)}}}`],
+    [parseToml, servers(at => `[mcpServers.s${at}]\nargs = ${args}\n`)],
+    [parseToml, `mcpServers = {${servers(at => `s${at} = { args = ${args} }, `)}}\n`],
+  ]
+  for (const [parse, text] of rows) {
+    const began = process.cpuUsage()
+    t.throws(
+      () => edit(parse, text, [put(S)]),
+      /^\d\.\d MiB of this would have to be parsed, and the maximum/,
+    )
+    t.ok(process.cpuUsage(began).user < 3e6)
+  }
+  t.end()
+})
+
 t.test('an error in a large file is reported with its line', t => {
   const map = Array.from({ length: 20_000 }, (_, at) => `  a${at}: "b: c" # d\n`).join('')
-  const line = 20_005
-  const rows: readonly (readonly [ParseText, string])[] = [
+  const rows: readonly (readonly [ParseText, string, number?])[] = [
     [parseYaml, `x:\n${map}\nmcpServers:\n  db: "x\n`],
     [parseYaml, `x:\n${map}\na:\n  - &b c\nmcpServers: [*b]\n`],
+    [parseYaml, `x:\n${map.repeat(10)}\nmcpServers:\n  db: "x\n`, 200_005],
+    [parseToml, `a = [\n${map.repeat(10).replace(/.+/g, '1234567,')}]\nb = 1\n\nb = 1\n`, 200_005],
     [parseToml, `${map.replace(/.+/g, '# c')}a.1 = 1\n[b]\n[b.c]\nd = 1\n[b.c]\n`],
     [parseToml, `${map.replace(/.+/g, '# c')}a.1 = 1\n\n\n\nmcpServers = 1\n`],
     [parseJsonc, `{\n${map.replace(/.+/g, '// c')}\n\n\n"mcpServers": 1 }\n`],
   ]
-  for (const [parse, text] of rows) {
+  for (const [parse, text, line = 20_005] of rows) {
     try {
       edit(parse, text, [put(S)])
       t.fail(text.slice(-40))
