@@ -76,10 +76,11 @@ export const withinView = (offer: Offer, view: Pick<View, 'hasList'> | undefined
 
 /** The files of skills are resources. */
 const withoutResources = (all: Offer['capabilities']): Offer['capabilities'] => {
-  const { tools, prompts, completions, logging, extensions = NO_EXTENSIONS } = all
+  const { tools, prompts, completions, logging, tasks, extensions = NO_EXTENSIONS } = all
   const kept = extensionsWithout(extensions, 'resources')
   return {
     ...{ tools, prompts, completions, logging, resources: undefined },
+    ...(tasks && { tasks }),
     ...(kept.size > 0 && { extensions: kept }),
   }
 }

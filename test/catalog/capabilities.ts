@@ -1,5 +1,5 @@
 import t from 'tap'
-import { joinCapabilities, joinInstructions } from '../../src/catalog/capabilities.js'
+import { joinCapabilities, joinInstructions, withinView } from '../../src/catalog/capabilities.js'
 import { FakeServer, type Script } from '../support/server/fake-server.js'
 
 const factsOf = (scripts: readonly (Script | undefined)[]) =>
@@ -78,4 +78,26 @@ t.test('instructions stand under the alias of their server, in order, cut to a b
   const long = instructed({ instructions: `${'x'.repeat(8191)}😀` }) ?? ''
   t.equal(long.length, '## s0\n'.length + 8191, 'not through the middle of a character')
   t.equal(instructed({ instructions: `${'x'.repeat(8190)}😀y` })?.endsWith('x😀'), true)
+})
+
+t.test('a view without resources loses skills, and keeps apps and tasks', async t => {
+  const [ui, skills] = ['io.modelcontextprotocol/ui', 'io.modelcontextprotocol/skills']
+  const offer = joined({
+    tools: [],
+    resources: [],
+    revision: '2025-11-25',
+    capabilities: { skills: { directoryRead: true } },
+    announced: { tasks: { requests: { tools: { call: {} } } }, extensions: { [ui]: {}, [skills]: {} } },
+  })
+  t.match(offer.capabilities, { tasks: true, skills: true, directories: true })
+  const { extensions, ...others } = withinView(offer, { hasList: list => list !== 'resources' }).capabilities
+  t.same(others, {
+    tools: true,
+    prompts: false,
+    resources: undefined,
+    completions: false,
+    logging: false,
+    tasks: true,
+  })
+  t.same([...(extensions?.keys() ?? [])], [ui])
 })
