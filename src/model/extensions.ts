@@ -167,8 +167,10 @@ export const joinDeclarations = (all: readonly Declaration[]): Declaration | und
   const extensions = new Map<string, JsonText>()
   let bytes = 0
   for (const [id, settings] of all.flatMap(each => [...each.extensions])) {
-    bytes += id.length + settings.length
-    if (bytes <= JOINED_BYTES && !extensions.has(id)) extensions.set(id, settings)
+    const added = id.length + settings.length
+    if (extensions.has(id) || bytes + added > JOINED_BYTES) continue
+    extensions.set(id, settings)
+    bytes += added
   }
   return { ...first, extensions, withheld: [] }
 }

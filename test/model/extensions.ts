@@ -1,6 +1,6 @@
 import t from 'tap'
 import { rawText } from '../../src/kernel/json/text.js'
-import { joinExtensions, readExtensions, skillsIn } from '../../src/model/extensions.js'
+import { joinDeclarations, joinExtensions, readExtensions, skillsIn } from '../../src/model/extensions.js'
 
 const PREFIX = 'io.modelcontextprotocol/'
 
@@ -50,4 +50,23 @@ t.test('tasks are announced without settings, to peers of 2026-07-28', async t =
   t.same(joined('tasks', ['{"x":1}', '{"x":1}']), [`${PREFIX}tasks {}`])
   const tasks = new Map([[`${PREFIX}tasks`, rawText('{}')]])
   t.equal(joinExtensions([tasks], 'pushed').size, 0)
+})
+
+t.test('clients with equal long settings share the room for a joined declaration', t => {
+  const long = rawText(`{"z":"${'x'.repeat(30_000)}"}`)
+  const declaring = (ids: Readonly<Record<string, typeof long>>) => ({
+    extensions: new Map(Object.entries(ids)),
+    experimental: undefined,
+    others: [],
+    revision: '2026-07-28' as const,
+    withheld: [],
+  })
+  const one = rawText('{}')
+  const together = joinDeclarations([
+    declaring({ ui: long }),
+    declaring({ ui: long, skills: one }),
+    declaring({ ui: long, x: long, y: long, tasks: one }),
+  ])
+  t.same([...(together?.extensions.keys() ?? [])], ['ui', 'skills', 'x', 'tasks'], 'y is too long')
+  t.end()
 })
