@@ -233,7 +233,11 @@ export class Router implements ClientHandler, ConnectionListener {
     for (const connection of this.pool.connections())
       if (connection.server === server) connection.retryLogin()
     if (server.owned !== undefined) this.catalog.ownerChanged(true)
-    if (link !== undefined) this.#parts.signIns.done(link)
+    if (link === undefined) return
+    this.#parts.signIns.done(link)
+    // A person who signed in on a page wants to see that the server works.
+    const unreached = this.pool.servers.find(({ options, unreached }) => options === server && unreached)
+    void unreached?.start().catch(() => undefined)
   }
 
   ownIdentity(client: Client): JsonText | undefined {

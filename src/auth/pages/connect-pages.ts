@@ -16,7 +16,7 @@ import { readForm } from '../authorization-server/token-request.js'
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
 import { type Away, isAnswerTo, keep, type LoginProgress, progressOf, type VisitResult } from './progress.js'
-import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink } from './sign-in-links.js'
+import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink, TICKET } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
 import type { LoginDraft, StartedLogin, WebLogins } from './web-login.js'
 
@@ -25,7 +25,7 @@ const COOKIE_MS = 10 * 60_000
 export interface ConnectPagesOptions {
   /** Base address for browsers, without a slash at the end. */
   readonly origin: string
-  readonly links: Pick<SignInLinks, 'find' | 'used'>
+  readonly links: Pick<SignInLinks, 'find' | 'used' | 'isTicketOf'>
   readonly browsers: Browsers
   readonly logins: Pick<WebLogins, 'draft' | 'begin' | 'finish'>
   /** Called after a login through a link. */
@@ -85,10 +85,14 @@ export class ConnectPages {
     if (method !== 'GET' && method !== 'HEAD' && (method !== 'POST' || isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
     } else if (isBack) await this.#back(request, response, { path, answer: new URLSearchParams(query) })
-    else await this.#visit(request, response, path)
+    else await this.#visit(request, response, { path, query })
   }
 
-  async #visit(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+  async #visit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, query }: { readonly path: string; readonly query: string },
+  ): Promise<void> {
     const link = this.#options.links.find(path.slice(SIGN_IN_LINK_PATH.length + 1))
     if (link === undefined) {
       sendPage(response, GONE)
@@ -96,12 +100,19 @@ export class ConnectPages {
     }
     // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(this.#issuer.hostname) && request.headers.host !== this.#issuer.host) {
-      response.writeHead(307, { Location: baseUrlOf(this.#issuer) + path, 'Cache-Control': 'no-store' }).end()
+      const location = `${baseUrlOf(this.#issuer)}${path}${query && `?${query}`}`
+      response.writeHead(307, { Location: location, 'Cache-Control': 'no-store' }).end()
       return
     }
     const visit = this.#visitOf(link, request, response)
     if (request.method === 'POST') await this.#post(visit)
-    else await this.#show(visit)
+    else await this.#show(this.#admitted(visit, new URLSearchParams(query).get(TICKET)))
+  }
+
+  /** A browser with a ticket belongs to the principal of the link, also if another one began. */
+  #admitted(visit: Visit, ticket: string | null): Visit {
+    const isProven = ticket !== null && this.#options.links.isTicketOf(visit.link, ticket)
+    return isProven && !isOwners(visit) && visit.progress.at === 'open' ? this.#adopt(visit) : visit
   }
 
   #visitOf(link: SignInPageLink, request: IncomingMessage, response: ServerResponse): Visit {

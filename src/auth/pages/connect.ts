@@ -37,11 +37,11 @@ export class Connect {
     }
   }
 
-  /** Returns the sign-in page of a principal at a server; undefined if not available. */
+  /** Returns the sign-in page at a server for a principal that has authenticated; undefined if not available. */
   signInUrl(pool: Router['pool'], name: string, principal: Principal): string | undefined {
     const server = pool.servers.find(one => one.name === name)
     const own = server?.options.isPerPrincipal === true ? pool.ownedBy(server, principal) : server
-    return own && this.links.linkFor(own.options, principal)?.url
+    return own && this.links.ticketUrl(own.options, principal)
   }
 
   /** Ends the logins of removed users, if logins are per user. */

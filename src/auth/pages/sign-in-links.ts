@@ -4,8 +4,10 @@ import { LOCAL, type Principal } from '../../kernel/caller.js'
 import { FairMap } from '../../kernel/fair-share.js'
 import { randomId } from '../../kernel/ids.js'
 import type { LimitCounters } from '../../kernel/limit-counters.js'
+import { tokenHash } from '../../kernel/secrets/personal-token.js'
 import type { SignInLink, SignInPages } from '../../mux/sign-in/sign-ins.js'
 import type { ServerOptions } from '../../peers/dial.js'
+import { isSameText } from '../authorization-server/store.js'
 import type { Logins } from '../store/logins.js'
 import { clientDocumentUrl } from './client-document.js'
 
@@ -18,6 +20,11 @@ export const APPROVAL_PATH = '/approvals'
 /** Lifetime of a link, and the minimum remaining lifetime when it is shown again. */
 const LINK_MS = 10 * 60_000
 const LEFT_MS = 5 * 60_000
+/** Lifetime of a ticket: as long as a code of `mcp-proxy ui`. */
+const TICKET_MS = 60_000
+
+/** Query parameter with the ticket. */
+export const TICKET = 'ticket'
 
 /** A link for one principal and one server. */
 export interface SignInPageLink {
@@ -26,6 +33,8 @@ export interface SignInPageLink {
   /** The principal's own server, or one with a shared login. */
   readonly server: ServerOptions
   readonly untilMs: number
+  /** The hash of the last ticket, which proves that a browser belongs to the principal. */
+  ticket?: { readonly hash: string; readonly untilMs: number }
 }
 
 export interface SignInLinksOptions {
@@ -98,6 +107,28 @@ export class SignInLinks implements SignInPages {
         : this.#add(server, principal)
     const minutes = Math.round((link.untilMs - nowMs) / 60_000)
     return { id: link.id, url: `${this.#origin}${SIGN_IN_LINK_PATH}/${link.id}`, minutes }
+  }
+
+  /**
+   * Returns the address of a link with a ticket, for a principal that has authenticated: its browser need not
+   * prove again whose it is. Undefined like `linkFor`.
+   */
+  ticketUrl(server: ServerOptions, principal: Principal): string | undefined {
+    const shown = this.linkFor(server, principal)
+    const link = shown && this.#links.get(shown.id)
+    if (shown === undefined || link === undefined) return undefined
+    const ticket = randomId()
+    link.ticket = { hash: tokenHash(ticket), untilMs: this.#options.clock.nowMs() + TICKET_MS }
+    return `${shown.url}?${TICKET}=${ticket}`
+  }
+
+  /** Returns whether a ticket was made for this link within the last minute. */
+  isTicketOf({ ticket }: SignInPageLink, given: string): boolean {
+    return (
+      ticket !== undefined &&
+      ticket.untilMs > this.#options.clock.nowMs() &&
+      isSameText(ticket.hash, tokenHash(given))
+    )
   }
 
   /** Returns undefined after its end. */

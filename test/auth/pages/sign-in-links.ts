@@ -45,6 +45,23 @@ t.test('a link leads to our page, is bound to its user, and expires after ten mi
   t.equal(links.find(link?.id ?? ''), undefined)
 })
 
+t.test('a ticket opens its own link, for a minute', async t => {
+  const { links, clock, ownOf } = create()
+  const [hers, his] = [ownOf('person alice'), ownOf('person bob')]
+  const ticketIn = (url = '') => new URL(url).searchParams.get('ticket') ?? ''
+  const ticket = ticketIn(links.ticketUrl(hers, 'person alice'))
+  const [one, other] = [links.linkFor(hers, 'person alice'), links.linkFor(his, 'person bob')].map(link =>
+    links.find(link?.id ?? ''),
+  )
+  if (one === undefined || other === undefined) throw new Error('there is no link')
+  t.equal(links.ticketUrl(hers, 'person bob'), undefined, 'there is none for the link of another')
+  t.ok(links.isTicketOf(one, ticket))
+  t.notOk(links.isTicketOf(other, ticket))
+  t.notOk(links.isTicketOf(one, `${ticket}x`))
+  clock.advance(MINUTE_MS)
+  t.notOk(links.isTicketOf(one, ticket))
+})
+
 t.test('a used link is replaced, and the number of links is bounded', async t => {
   const { links, ownOf, bounds } = create({ loginFlows: 2 })
   const hers = ownOf('person alice')
