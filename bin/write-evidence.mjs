@@ -1,5 +1,5 @@
-// Writes docs/evidence.md with the other generated pages: `npm run evidence`. With `--record NAME FILE`, first replaces
-// the result NAME by the one in FILE, which a run has written with `--json FILE`.
+// Writes docs/evidence.md with the other generated pages: `npm run evidence`. With `--record NAME FILE`,
+// first replaces the result NAME by the one in FILE, which a run has written with `--json FILE`.
 import { readFile, writeFile } from 'node:fs/promises'
 import { recordOf } from './docs/evidence-page.mjs'
 

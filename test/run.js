@@ -1,4 +1,4 @@
-// Runs tests: `node test/run.js [--all | FOLDER or FILE under test/ …] [--json FILE] [-- options of tap's reporter]`.
+// Runs tests: `node test/run.js [--all | FOLDER or FILE under test/ …] [--json FILE] [-- options of tap]`.
 // With `--json`, the titles and results of the tests go to a file, for docs/evidence.md.
 // esbuild joins the files of a room that starts no programs into one, which runs in one process; every other
 // file has a process of its own. Nothing is type-checked (`npm run check:types`).
@@ -56,7 +56,7 @@ const testsIn = report => {
     const result = isBad ? 'failed' : note === 'SKIP' ? 'skipped' : 'passed'
     if (indent !== undefined) inner.push({ title, result })
     else {
-      const within = inner.map(each => ({ ...each, title: `${title}: ${each.title}` }))
+      const within = inner.map(each => ({ within: title, ...each }))
       tests.push(...(inner.length > 0 ? within : [{ title, result }]))
       inner = []
     }

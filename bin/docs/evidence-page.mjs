@@ -1,4 +1,4 @@
-// docs/evidence.md: results of runs, from docs/evidence/*.json and docs/performance.md. `npm run evidence` writes it.
+// docs/evidence.md, from the results of runs in docs/evidence/ and from docs/performance.md.
 import { readFile } from 'node:fs/promises'
 import { table } from './markdown.mjs'
 
@@ -40,7 +40,7 @@ const HEADINGS = {
 
 const READERS = { conformance: conformanceOf, bench: benchOf }
 
-/** Returns the record of a run, shortened to what the page shows. Throws if the file is not from such a run. */
+/** Returns the record of a run, as short as the page needs it. Throws if the file is not from such a run. */
 export const recordOf = (name, run) => {
   if (!(name in RUNS))
     throw new Error(`unknown run: ${name}; expected one of ${Object.keys(RUNS).join(', ')}`)
@@ -87,13 +87,13 @@ const plural = (count, noun) => `${count.toLocaleString('en')} ${noun}${count ==
 function conformanceOf({ runs }) {
   const sum = key => runs.reduce((all, run) => all + run[key], 0)
   const wrong = sum('surprises')
-  const reasons = [
-    ...new Set(
-      runs.flatMap(({ run, expected = {} }) =>
-        Object.entries(expected).map(([scenario, why]) => `* ${run}, \`${scenario}\`: ${why}.`),
-      ),
-    ),
-  ]
+  const byReason = new Map()
+  for (const { run, expected = {} } of runs)
+    for (const [scenario, why] of Object.entries(expected)) {
+      const key = `${run}: ${why}`
+      byReason.set(key, [...(byReason.get(key) ?? []), `\`${scenario}\``])
+    }
+  const reasons = [...byReason].map(([key, scenarios]) => `* ${key} (${scenarios.join(', ')}).`)
   return [
     table(
       ['Run', 'Scenarios', 'Checks passed', 'Checks failed', 'Unexplained'],
@@ -109,15 +109,27 @@ function conformanceOf({ runs }) {
   ].join('\n\n')
 }
 
+/** Sections with more cases do not list them. */
+const LISTED_MAX = 40
+const RESULTS = ['passed', 'failed', 'skipped']
+
 const testsOf = ({ files }) => {
-  const count = (tests, result) => tests.filter(test => test.result === result).length
-  const total = result => files.reduce((sum, { tests }) => sum + count(tests, result), 0)
+  const groups = new Map()
+  for (const { file, tests } of files)
+    for (const { within, title, result } of tests) {
+      const key = `\`${file}\`: ${within ?? title}`
+      groups.set(key, [...(groups.get(key) ?? []), result])
+    }
+  const count = (results, wanted) => results.filter(result => result === wanted).length
+  const all = [...groups.values()].flat()
+  const titles = files.flatMap(({ tests }) => tests.filter(each => each.within).map(each => each.title))
   return [
     table(
-      ['Test', 'Result'],
-      files.flatMap(({ file, tests }) => tests.map(({ title, result }) => [`\`${file}\`: ${title}`, result])),
+      ['Test', 'Cases passed', 'Failed', 'Skipped'],
+      [...groups].map(([key, results]) => [key, ...RESULTS.map(wanted => String(count(results, wanted)))]),
     ),
-    `${plural(total('passed'), 'test')} passed, ${total('failed')} failed, ${total('skipped')} were skipped.`,
+    ...(all.length > LISTED_MAX ? [] : [`Cases: ${[...new Set(titles)].join('; ')}.`]),
+    `${plural(count(all, 'passed'), 'case')} passed, ${count(all, 'failed')} failed, ${count(all, 'skipped')} skipped.`,
   ].join('\n\n')
 }
 
@@ -132,7 +144,7 @@ const sectionOf = (name, record) =>
       ? [
           `No run is recorded. To record one: \`${RUNS[name]}\`, then \`npm run evidence -- --record ${name} FILE\`.`,
         ]
-      : [factsOf(record), (READERS[name] ?? testsOf)(record)]),
+      : [factsOf(record), (READERS[name] ?? testsOf)(record), `[All results](evidence/${name}.json)`]),
   ].join('\n\n')
 
 /** Returns the part of docs/performance.md below a heading, with the heading one level lower. */
