@@ -1,5 +1,6 @@
 import type { ApprovalsView } from '../../control/api/approvals.js'
-import { visibleText } from '../../kernel/secrets/plain-text.js'
+import { escapeForeign } from '../../kernel/hidden-text.js'
+import { arrayText, rawText, textOf, withMember } from '../../kernel/json/text.js'
 import { print, printText } from '../shared/output/output.js'
 import { askRunning, pidOption, theRunning } from '../shared/running.js'
 import { CliError, configOption, defineVerb, EXIT, jsonOption } from '../shared/verb.js'
@@ -18,8 +19,8 @@ export const approvals = defineVerb({
   async run({ config, pid, json = false }) {
     const body = await askRunning(await theRunning(config, pid), '/v1/approvals')
     const view = JSON.parse(body) as ApprovalsView
-    if (json) print(JSON.stringify(view, null, 2))
-    else printText(shown(view).map(visibleText).join('\n'))
+    if (json) print(exactJson(view))
+    else printText(shown(view).map(escapeForeign).join('\n'))
     return EXIT.ok
   },
 })
@@ -27,10 +28,18 @@ export const approvals = defineVerb({
 const shown = ({ approvals: waiting }: ApprovalsView): readonly string[] =>
   waiting.length === 0
     ? ['no calls wait for approval']
-    : waiting.flatMap(({ id, principal, server, name, arguments: args, rule, expiresAt }) => [
+    : waiting.flatMap(({ id, principal, server, name, argumentsText, rule, expiresAt }) => [
         `${id}: ${principal} calls ${JSON.stringify(name)} of ${server} (rule ${rule}), until ${expiresAt}`,
-        ...(args === null ? ['  another person decides'] : [`  ${JSON.stringify(args)}`]),
+        argumentsText === null ? '  another person decides' : `  ${argumentsText}`,
       ])
+
+/** Keeps repeated members and all digits, because a script may decide by the arguments. */
+const exactJson = ({ version, approvals: waiting }: ApprovalsView): string => {
+  const all = waiting.map(({ argumentsText, ...about }) =>
+    withMember(textOf(about), 'arguments', rawText(argumentsText ?? 'null')),
+  )
+  return withMember(textOf({ version }), 'approvals', arrayText(all)).toString()
+}
 
 const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
   defineVerb({
@@ -42,10 +51,10 @@ const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
       id: { type: 'string', demandOption: true, describe: 'The id, as in mcp-proxy approvals' },
     },
     examples: [
-      [`mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA`, 'Decides as the user that the proxy runs as'],
-      [`mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA --json`, 'For scripts'],
+      [`mcp-proxy ${verb} 33342e7b9a38b49b0b417feb9ddae786`, 'Decides as the user that the proxy runs as'],
+      [`mcp-proxy ${verb} 33342e7b9a38b49b0b417feb9ddae786 --json`, 'For scripts'],
       [
-        `mcp-proxy ${verb} QaCiPKIJRF7xRjNsGO7RrA --config team.json`,
+        `mcp-proxy ${verb} 33342e7b9a38b49b0b417feb9ddae786 --config team.json`,
         'A call of the proxy with another configuration',
       ],
     ],
@@ -56,12 +65,12 @@ const deciding = (verb: 'approve' | 'deny', done: string, describe: string) =>
         print(json ? JSON.stringify({ version: 1, id, decision: verb }) : done)
         return EXIT.ok
       }
-      throw new CliError(EXIT.negative, NOT_YOURS)
+      throw new CliError(EXIT.negative, 'no call waits for your approval under this id', {
+        why: 'it is unknown, decided or expired, or another person decides',
+        fix: 'mcp-proxy approvals',
+      })
     },
   })
-
-const NOT_YOURS =
-  'no call waits for your approval under this id: it is unknown, decided, expired, or another person decides; see mcp-proxy approvals'
 
 export const approveCall = deciding('approve', 'approved', 'Approve a call that waits for you')
 export const denyCall = deciding('deny', 'denied', 'Refuse a call that waits for you')

@@ -1,5 +1,5 @@
 import { LOCAL } from '../../kernel/caller.js'
-import { readJson, valueOf } from '../../kernel/json/text.js'
+import { rawText, valueOf } from '../../kernel/json/text.js'
 import type { AskRule } from '../../kernel/rule.js'
 import { maskJson } from '../../kernel/secrets/mask.js'
 import type { Approval } from '../../mux/rules/approval-records.js'
@@ -17,8 +17,10 @@ interface ApprovalView {
   readonly server: string
   /** The server's own name. */
   readonly name: string
-  /** Null if `local` may not decide. */
+  /** Null if `local` may not decide. Parsing rounds numbers and drops repeated members. */
   readonly arguments: unknown
+  /** The same as JSON text, exactly. */
+  readonly argumentsText: string | null
   readonly rule: string
   /** Null for the caller. */
   readonly of: AskRule['of'] | null
@@ -36,10 +38,10 @@ export const approvalsView = ({ router, clock }: ControlApiContext): ApprovalsVi
   const view = (approval: Approval): ApprovalView => {
     const { id, subject, text, askedMs, endsAtMs } = approval
     const { principal, server, name, rule, digest } = subject
-    const isShown = approvals?.mayDecide(approval, LOCAL) === true
+    const shown = approvals?.mayDecide(approval, LOCAL) === true ? maskJson(text) : null
     return {
       ...{ id, principal, server, name },
-      arguments: isShown ? valueOf(readJson(Buffer.from(maskJson(text === '' ? '{}' : text)))) : null,
+      ...{ arguments: shown === null ? null : valueOf(rawText(shown)), argumentsText: shown },
       ...{ rule: rule.id, of: rule.ask.of ?? null, url: approvals?.urlOf(approval) ?? null },
       ...{
         askedMs: Math.round(clock.nowMs() - askedMs),
