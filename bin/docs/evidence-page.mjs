@@ -5,12 +5,12 @@ import { table } from './markdown.mjs'
 /** The results that a run can record, with the command that produces them. */
 export const RUNS = {
   conformance: 'npm run conformance -- --json FILE',
+  pairs: 'node test/run.js matrix/eras.ts matrix/pairs.ts --json FILE',
   clients: 'node test/run.js scenarios/sdks.ts scenarios/sdks-through-connect.ts --json FILE',
   servers: 'node test/run.js matrix/everything.ts scenarios/app-pages.ts scenarios/skills-sdk.ts --json FILE',
   faults:
     'node test/run.js scenarios/faults-of-clients.ts scenarios/faults-of-machine.ts scenarios/faults-of-servers.ts ' +
     'scenarios/faults-on-the-wire.ts scenarios/wrong-servers.ts scenarios/restarts.ts --json FILE',
-  windows: 'npm run windows',
   bench: 'npm run bench -- --full --json FILE',
 }
 
@@ -18,6 +18,9 @@ const INTRO = {
   conformance: `The official conformance suite runs against a server of each revision directly, then through the proxy, and then against
 the proxy as a client. Each scenario makes several checks. A check that fails directly is a fault of the test server or of the
 suite. A check that fails only through the proxy needs a reason, or the run fails.`,
+  pairs: `Each case is a client with a revision and a transport in front of a server with another revision and transport. It passes if
+all flows work: lists, calls, subscriptions, logs, progress, cancellation, questions of the server, errors and large messages. The
+results name every case, such as \`ws 2025-11-25 → ws 2026-07-28\`.`,
   clients: `Releases of the official TypeScript SDK, from the first one, connect with the transport of their time. Each lists, reads and
 calls at servers of both kinds of revisions, answers their questions, and does the same through the search tools.`,
   servers: `Published servers run behind the proxy, and not only fixtures of this repository: the reference server
@@ -25,16 +28,15 @@ calls at servers of both kinds of revisions, answers their questions, and does t
 that uses the official SDK.`,
   faults: `Clients, servers and networks misbehave in these tests, while other clients keep calling. Each test fails if another client
 notices.`,
-  windows: 'Tests with Node for Windows under wine. This is not a run on Windows.',
   bench: 'A recorded run of the benchmark.',
 }
 
 const HEADINGS = {
   conformance: 'Conformance',
+  pairs: 'Pairs of revisions and transports',
   clients: 'Clients of the official SDK',
   servers: 'Published servers',
   faults: 'Faults',
-  windows: 'Windows under wine',
   bench: 'Recorded benchmark',
 }
 
@@ -117,7 +119,8 @@ const testsOf = ({ files }) => {
   const groups = new Map()
   for (const { file, tests } of files)
     for (const { within, title, result } of tests) {
-      const key = `\`${file}\`: ${within ?? title}`
+      const isMany = within === undefined && tests.length > LISTED_MAX / 2
+      const key = isMany ? `\`${file}\`` : `\`${file}\`: ${within ?? title}`
       groups.set(key, [...(groups.get(key) ?? []), result])
     }
   const count = (results, wanted) => results.filter(result => result === wanted).length
@@ -154,6 +157,15 @@ const partOf = (page, heading) => {
   return `### ${heading}\n${text}`.trim()
 }
 
+const UNRECORDED = `## Runs without a record
+
+These commands run tests on real programs, but this page has no results of them:
+
+* \`npm run windows\`: tests with Node for Windows under wine.
+* \`npm run image\`: both images, built and run with podman.
+* \`npm run soak\` and \`npm run soak:replicas\`: load for minutes, while servers, replicas and Redis are killed.
+* \`npm run fuzz\`: properties with random inputs.`
+
 const NEVER = `## Never run
 
 Read this list before you rely on a claim of this documentation.
@@ -182,8 +194,7 @@ export const evidenceText = ({ records, performance, facts }) =>
 replaces a result with the one of a new run. A test fails if the README quotes a figure that this page lacks.
 
 The last section lists everything that was [never run](#never-run).`,
-    ...['conformance', 'clients', 'servers', 'faults'].map(name => sectionOf(name, records[name])),
-    sectionOf('windows', records.windows),
+    ...['conformance', 'pairs', 'clients', 'servers', 'faults'].map(name => sectionOf(name, records[name])),
     `## Performance
 
 Measured by hand-started runs, with their dates. [performance.md](performance.md) explains the rows and the floor.`,
@@ -195,6 +206,7 @@ Measured by hand-started runs, with their dates. [performance.md](performance.md
 | Figure | Source |
 | --- | --- |
 ${facts.map(([figure, source]) => `| ${figure} | ${source} |`).join('\n')}`,
+    UNRECORDED,
     NEVER,
   ].join('\n\n')}\n`
 
