@@ -16,7 +16,7 @@ import { addressOf } from '../authorization-server/grant-events.js'
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { Cookies } from '../authorization-server/sign-in/cookies.js'
 import { type PendingSignIn, SignInRefused } from '../authorization-server/sign-in/identity-provider.js'
-import { sendPage } from '../authorization-server/sign-in/page.js'
+import { redirect, sendPage } from '../authorization-server/sign-in/page.js'
 import type { Account } from '../authorization-server/sign-in/people.js'
 import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
@@ -308,7 +308,3 @@ const isAllowed = ({ method = '' }: IncomingMessage, isBack: boolean): boolean =
 
 /** Returns the key of an approval in one browser. */
 const nameOf = ({ id }: Approval, browser: string): string => `${id}.${tokenHash(browser)}`
-
-const redirect = (response: ServerResponse, location: string): void => {
-  response.writeHead(303, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
-}

@@ -10,12 +10,12 @@ import { addressOf, type GrantEvent, type OnGrantEvent } from '../authorization-
 import { CALLBACK_PATH } from '../authorization-server/metadata.js'
 import { Cookies } from '../authorization-server/sign-in/cookies.js'
 import { type PendingSignIn, SignInRefused } from '../authorization-server/sign-in/identity-provider.js'
-import { sendPage } from '../authorization-server/sign-in/page.js'
+import { redirect, sendPage } from '../authorization-server/sign-in/page.js'
 import { isSameText } from '../authorization-server/store.js'
 import { readForm } from '../authorization-server/token-request.js'
 import type { Browsers } from './browser.js'
 import { isIssuerCallback } from './client-document.js'
-import { type Away, isAnswerTo, keep, type LoginProgress, progressOf, type VisitResult } from './progress.js'
+import { type Away, isAnswerTo, keep, type LoginProgress, progressOf } from './progress.js'
 import { SIGN_IN_LINK_PATH, type SignInLinks, type SignInPageLink, TICKET } from './sign-in-links.js'
 import { deniedPage, donePage, FOREIGN, GONE, goOnPage, NOT_HERE, strangerPage, whoPage } from './views.js'
 import type { LoginDraft, StartedLogin, WebLogins } from './web-login.js'
@@ -85,14 +85,10 @@ export class ConnectPages {
     if (method !== 'GET' && method !== 'HEAD' && (method !== 'POST' || isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
     } else if (isBack) await this.#back(request, response, { path, answer: new URLSearchParams(query) })
-    else await this.#visit(request, response, { path, query })
+    else await this.#visit(request, response, path)
   }
 
-  async #visit(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { path, query }: { readonly path: string; readonly query: string },
-  ): Promise<void> {
+  async #visit(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     const link = this.#options.links.find(path.slice(SIGN_IN_LINK_PATH.length + 1))
     if (link === undefined) {
       sendPage(response, GONE)
@@ -100,17 +96,17 @@ export class ConnectPages {
     }
     // Cookies of `localhost` are not sent to 127.0.0.1. Behind a reverse proxy, `Host` may be anything.
     if (isLoopbackHost(this.#issuer.hostname) && request.headers.host !== this.#issuer.host) {
-      const location = `${baseUrlOf(this.#issuer)}${path}${query && `?${query}`}`
-      response.writeHead(307, { Location: location, 'Cache-Control': 'no-store' }).end()
+      redirect(response, `${baseUrlOf(this.#issuer)}${request.url ?? path}`, 307)
       return
     }
     const visit = this.#visitOf(link, request, response)
     if (request.method === 'POST') await this.#post(visit)
-    else await this.#show(this.#admitted(visit, new URLSearchParams(query).get(TICKET)))
+    else await this.#show(this.#admitted(visit))
   }
 
   /** A browser with a ticket belongs to the principal of the link, also if another one began. */
-  #admitted(visit: Visit, ticket: string | null): Visit {
+  #admitted(visit: Visit): Visit {
+    const ticket = new URLSearchParams(visit.request.url?.split('?')[1]).get(TICKET)
     const isProven = ticket !== null && this.#options.links.isTicketOf(visit.link, ticket)
     return isProven && !isOwners(visit) && visit.progress.at === 'open' ? this.#adopt(visit) : visit
   }
@@ -234,13 +230,9 @@ export class ConnectPages {
       else sendPage(response, strangerPage(this.#form(visit)))
     } else {
       // The user is not the one in the cookie.
-      this.#storeResult(visit, { isStranger: false })
+      keep(visit.progress, this.#nameOf(visit), { isStranger: false })
       this.#again(visit)
     }
-  }
-
-  #storeResult(visit: Visit, result: VisitResult): void {
-    keep(visit.progress, this.#nameOf(visit), result)
   }
 
   async #sendToProvider(visit: Visit): Promise<void> {
@@ -307,10 +299,10 @@ export class ConnectPages {
       const principal = (await this.#options.browsers.finishSignIn(answer, pending))?.principal
       const isWhoAsked = principal === visit.link.principal && visit.progress.owner === undefined
       if (isWhoAsked) this.#adopt(visit)
-      else this.#storeResult(visit, { isStranger: true })
+      else keep(visit.progress, this.#nameOf(visit), { isStranger: true })
     } catch (thrown) {
       const problem = thrown instanceof SignInRefused ? 'You were not signed in there.' : messageOf(thrown)
-      this.#storeResult(visit, { isStranger: false, problem })
+      keep(visit.progress, this.#nameOf(visit), { isStranger: false, problem })
     }
     this.#again(visit)
   }
@@ -374,7 +366,3 @@ const isOwners = ({ progress, browser }: Visit): boolean =>
 const hostOf = (address: string): string => (URL.canParse(address) ? new URL(address).host : address)
 
 const messageOf = (thrown: unknown): string => Fault.from(thrown).message
-
-const redirect = (response: ServerResponse, location: string): void => {
-  response.writeHead(303, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
-}

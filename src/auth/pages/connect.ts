@@ -37,7 +37,7 @@ export class Connect {
     }
   }
 
-  /** Returns the sign-in page at a server for a principal that has authenticated; undefined if not available. */
+  /** Returns the sign-in page at a server for an authenticated principal; undefined if not available. */
   signInUrl(pool: Router['pool'], name: string, principal: Principal): string | undefined {
     const server = pool.servers.find(one => one.name === name)
     const own = server?.options.isPerPrincipal === true ? pool.ownedBy(server, principal) : server

@@ -35,6 +35,9 @@ const open = async (t: Test, mcpServers: object, file = 'test.json', auth?: obje
   return { proxy, api, get, why, call, client, list: () => client.list('tools') }
 }
 
+const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
+const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
+
 t.test(
   'servers come with their line, their masked target and their restarts; so do misconfigured ones',
   async t => {
@@ -55,9 +58,6 @@ t.test(
     t.match(await get('/why?q=bad.one'), { verdict: 'misconfigured' })
   },
 )
-
-const LONG = 'a-name-that-is-far-longer-than-any-client-takes-it-because-somebody-could-not-stop'
-const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 
 t.test('why lists the item’s problems at its server, and our repairs', async t => {
   const tools = [

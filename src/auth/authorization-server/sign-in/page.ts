@@ -123,3 +123,8 @@ export const sendPage = (response: ServerResponse, page: HtmlPage): void => {
   const { headers, text } = renderPage(page)
   response.writeHead(page.status ?? 200, headers).end(text)
 }
+
+/** Sends the browser to another address, which it opens with GET unless `status` is 307. */
+export const redirect = (response: ServerResponse, location: string, status = 303): void => {
+  response.writeHead(status, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
+}

@@ -20,7 +20,7 @@ import type { Consents } from './consents.js'
 import { Cookies, remembersUsers } from './cookies.js'
 import { type IdentityProvider, SignInRefused } from './identity-provider.js'
 import type { IdentitySessions } from './identity-sessions.js'
-import { sendPage } from './page.js'
+import { redirect, sendPage } from './page.js'
 import type { PendingLogins } from './pending-logins.js'
 import type { Account, SignedInPeople } from './people.js'
 import { OVER, signInPage } from './sign-in-page.js'
@@ -341,7 +341,3 @@ export class SignInFlow {
 }
 
 const resourcesOf = ({ params }: Interaction): readonly string[] => [params['resource']].flat().map(String)
-
-const redirect = (response: ServerResponse, location: string): void => {
-  response.writeHead(303, { Location: location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
-}
