@@ -81,6 +81,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'auth login {server}': { as: 'auth login guarded' },
   'connect --workspace DIR': { as: 'connect --workspace HOME' },
   'serve --config FILE --service': { isServing: true },
+  approvals: { after: STARTED, shows: /no calls wait/ },
   lock: { hasLock: true },
   'lock --accept {item}': { as: 'lock --accept shop/echo', after: ['lock'], hasLock: true },
   'check --locked': { after: ['lock'], hasLock: true },

@@ -206,7 +206,7 @@ const connectV1 = async (url: string, capabilities: object): Promise<Asked> => {
     call: (name, args) => client.callTool({ name, arguments: { ...args } }),
   }
   if ('elicitation' in capabilities) client.setRequestHandler(ElicitRequestSchema, answers(asked))
-  await client.connect(new TransportV1(new URL(url)) as Loose)
+  await client.connect(new TransportV1(new URL(url)))
   return asked
 }
 
