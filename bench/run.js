@@ -8,7 +8,7 @@
 //                                 "cluster" (needs redis-server); repeatable
 //   --peers   with proxies from npm; --slices N; --slice-ms N; --json FILE
 import { existsSync, writeFileSync } from 'node:fs'
-import { runFacts } from '../test/run-facts.js'
+import { runFacts, takeJsonFile } from '../test/run-facts.js'
 import {
   measureFirstList,
   measureFlatness,
@@ -65,7 +65,8 @@ async function measureWorkloads(context) {
 
 async function main(load) {
   const peers = withPeers ? installPeers(say) : []
-  const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim()
+  const { rest: words } = takeJsonFile(process.argv.slice(2))
+  const command = ['npm run bench', ...(words.length > 0 ? ['--', ...words] : [])].join(' ')
   const report = {
     ...runFacts(command),
     machine: machine(),

@@ -18,7 +18,7 @@ const INTRO = {
   conformance: `The official conformance suite runs against a server of each revision directly, then through the proxy, and then against
 the proxy as a client. Each scenario makes several checks. A check that fails directly is a fault of the test server or of the
 suite. A check that fails only through the proxy needs a reason, or the run fails.`,
-  pairs: `Each case is a client with a revision and a transport in front of a server with another revision and transport. It passes if
+  pairs: `Each case is a client with a revision and a transport in front of a server with a revision and a transport. It passes if
 all flows work: lists, calls, subscriptions, logs, progress, cancellation, questions of the server, errors and large messages. The
 results name every case, such as \`ws 2025-11-25 → ws 2026-07-28\`.`,
   clients: `Releases of the official TypeScript SDK, from the first one, connect with the transport of their time. Each lists, reads and

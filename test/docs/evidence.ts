@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { textOf } from '../support/suggestions.js'
 
@@ -64,6 +64,27 @@ t.test('the evidence names what was never run', async t => {
   const [, never = ''] = evidence.split('## Never run')
   for (const name of ['Windows', 'macOS', 'Claude Code', 'GitHub', 'Registries', 'Identity providers'])
     t.match(never, name)
+})
+
+t.test('a record of the benchmark keeps the medians of its ratios', async t => {
+  const { recordOf } = (await import(pathToFileURL(join(root, 'bin/docs/evidence-page.mjs')).href)) as {
+    recordOf: (name: string, run: object) => object
+  }
+  const ratios = { cpu: { median: 0.934 }, rate: { median: 1.2 }, p50: { median: Number.NaN } }
+  const run = {
+    ...{
+      date: '2026-11-29',
+      commit: '0123456789ab',
+      command: 'npm run bench',
+      peers: ['supergateway 4.0.0'],
+    },
+    machine: { node: 'v20.20.2', platform: 'linux x64', cpus: 2 },
+    workloads: [{ name: '200 B', front: 'http', results: { floor: {}, ours: { ratios } } }],
+  }
+  t.match(recordOf('bench', run), {
+    machine: 'Node 20.20.2, linux x64, 2 CPUs',
+    rows: [{ name: 'http: 200 B', cpu: 0.93, rate: 1.2, p50: null }],
+  })
 })
 
 t.test('a record that is not from a run is refused, with the command that makes one', async t => {
