@@ -281,6 +281,11 @@ export class Catalog {
     return this.#clientViews.isUnread(server, client, list)
   }
 
+  /** Returns whether a server may have another list than the one that was read. */
+  isOutdated(server: Server, client: Client, list: ListName): boolean {
+    return this.#clientViews.isOutdated(server, client, list)
+  }
+
   /**
    * Waits until every server's list is known for a client, or until the time limit for lists. Never rejects.
    */

@@ -66,6 +66,8 @@ export interface ReadLock {
 
 /** PORT. Compares the lists and instructions of a server with the lock file. */
 export interface ListLock {
+  /** True if calls of items that differ may be refused or asked about. */
+  readonly isEnforced: boolean
   /** The number of differences in the last readings, and as many of them as are kept. */
   readonly count: number
   readonly differences: readonly KeptDifference[]

@@ -188,6 +188,40 @@ t.test('a list from disk is read from the server before a call', async t => {
   t.equal(await call('shop__refund'), 'tool-changed')
 })
 
+t.test('a call after an announced change waits for the new list', async t => {
+  for (const [onChange, outcome] of [
+    ['hide', 'tool-changed'],
+    ['ask', 'approval-impossible'],
+    ['warn', 'ran'],
+  ] as const) {
+    const { write, start } = await setUp(t, { onChange })
+    const { names, call } = seen(t, start())
+    t.equal((await names()).length, 2, onChange)
+    write(RUG_PULL)
+    // The server announces the change with the answer to the first call.
+    t.equal(await call('shop__read'), 'ran')
+    t.equal(await call('shop__refund'), outcome)
+  }
+})
+
+t.test('the first call to a restarted server waits for its list', async t => {
+  const { write, start } = await setUp(t, { onChange: 'hide' })
+  const proxy = start()
+  const { names, call } = seen(t, proxy)
+  t.equal((await names()).length, 2)
+  t.equal(await call('shop__refund'), 'ran')
+  write(RUG_PULL)
+  const { pids = [] } = proxy.status().servers[0] ?? {}
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  await until(() => proxy.status().servers[0]?.pids?.some(pid => pids.includes(pid)) !== true, 'the end')
+  let outcome: string | undefined
+  await until(async () => {
+    outcome = await call('shop__refund')
+    return outcome === 'ran' || outcome === 'tool-changed'
+  }, 'an answer')
+  t.equal(outcome, 'tool-changed')
+})
+
 t.test('another lock file applies at once, and a broken one is refused', async t => {
   const { file, servers, more, start, write } = await setUp(t, { onChange: 'hide' })
   const proxy = start()

@@ -328,6 +328,16 @@ export class ClientViews {
     )
   }
 
+  /**
+   * Returns whether the server may have another list than the one that was read: the connection was opened
+   * again since then, or the server has announced a change.
+   */
+  isOutdated(server: Server, client: Client, list: ListName): boolean {
+    const { known, connection, isDue, reading } = this.#state(server, client, list) ?? {}
+    if (known === undefined) return false
+    return isDue === true || reading !== undefined || !connection?.link || known.link !== connection.link
+  }
+
   #state(server: Server, client: Client, list: ListName): ListState | undefined {
     const connection = server.connectionOf(client)
     return connection && this.#context.lists.of(connection, list, client)

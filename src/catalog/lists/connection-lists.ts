@@ -303,7 +303,7 @@ export class ConnectionLists {
     state.failingSinceMs = undefined
     state.unreadWhy = undefined
     listed.locked?.wasRead(isWhole)
-    this.#put(state, { ...found, listed, readMs: clock.nowMs() })
+    this.#put(state, { ...found, listed, readMs: clock.nowMs(), link: connection.link })
     if (!isBroken && isTypical(connection, before)) onRead(view, state, listed)
   }
 
@@ -312,7 +312,7 @@ export class ConnectionLists {
     const view = this.#context.viewOf(state.connection)
     if (view === undefined) return
     const readMs = this.#context.clock.nowMs()
-    this.#put(state, { listed: view.show(state.list, []), isWhole: true, readMs })
+    this.#put(state, { listed: view.show(state.list, []), isWhole: true, readMs, link: undefined })
     state.isDue = true
   }
 

@@ -11,6 +11,8 @@ import type { ReadList } from './list-reader.js'
 export interface Reading extends Omit<ReadList, 'items'> {
   readonly listed: Listed
   readonly readMs: number
+  /** The connection that was open then; undefined for a list that was emptied. */
+  readonly link: Connection['link']
 }
 
 /** One list of a connection. */

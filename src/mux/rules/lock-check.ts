@@ -10,24 +10,33 @@ import { refusal } from './refusals.js'
 const LISTS = { 'tools/call': 'tools', 'prompts/get': 'prompts' } as const
 const isLockedMethod = (method: string): method is keyof typeof LISTS => Object.hasOwn(LISTS, method)
 
-/** Refuses calls of hidden items. A list from an earlier process is read from the server first. */
+/**
+ * Refuses calls of hidden items. A list from an earlier process is read from the server first, and so is one
+ * that may have changed, if a changed item is not just reported.
+ */
 export const lockCheck =
   (catalog: Catalog): CheckLock =>
   record => {
     const { method, owner, client } = record
     const { server } = owner
-    if (!isLockedMethod(method) || catalog.viewOf(server.options).exposure.lock === undefined) return NEXT
+    const lock = isLockedMethod(method) ? catalog.viewOf(server.options).exposure.lock : undefined
+    if (!isLockedMethod(method) || lock === undefined) return NEXT
     const list = LISTS[method]
-    if (!catalog.isUnread(server, client, list)) return verdictOn(record)
-    return catalog.read(server, client, list).then(
-      () => {
-        const found = catalog.find(record, list, record.exposed)
-        if (found === undefined) return failed(new Fault('invalid-params', unknown(list, record.exposed)))
-        record.owner = found
-        return verdictOn(record)
-      },
-      (thrown: unknown) => failed(Fault.from(thrown)),
-    )
+    const isOutdated = (): boolean => lock.isEnforced && catalog.isOutdated(server, client, list)
+    if (!catalog.isUnread(server, client, list) && !isOutdated()) return verdictOn(record)
+    const read = (): Promise<void> => catalog.read(server, client, list)
+    // A reading that began before the last change returns what was there before it.
+    return read()
+      .then(() => (isOutdated() ? read() : undefined))
+      .then(
+        () => {
+          const found = catalog.find(record, list, record.exposed)
+          if (found === undefined) return failed(new Fault('invalid-params', unknown(list, record.exposed)))
+          record.owner = found
+          return verdictOn(record)
+        },
+        (thrown: unknown) => failed(Fault.from(thrown)),
+      )
   }
 
 const unknown = (list: 'tools' | 'prompts', name: string): string =>

@@ -33,6 +33,8 @@ export interface ServerLockContext {
 const NAME_BYTES = 256
 const FIELD_BYTES = 64
 const FIELDS_MAX = 10
+/** Maximum differences of one reading that are reported; `count` has all of them. */
+const REPORTED_AT_ONCE = 1000
 /** Maximum differences that are remembered as reported. */
 const REPORTED_MAX = 10_000
 
@@ -55,6 +57,11 @@ export class ServerLock implements ListLock {
     this.#locked = locked
     this.#rules = rules
     this.#context = context
+  }
+
+  get isEnforced(): boolean {
+    const { onChange, onNew } = this.#rules
+    return onChange !== 'warn' || onNew !== 'warn'
   }
 
   get count(): number {
@@ -121,12 +128,13 @@ export class ServerLock implements ListLock {
   #report(list: LockedList | 'instructions', found: readonly Difference[]): void {
     this.#kept.delete(list)
     this.#counts.set(list, found.length)
-    const kept = found.slice(0, Math.max(0, this.#context.room())).map(difference => {
-      const shown = keptOf(difference)
-      if (this.#isNew(difference)) this.#reportOne(shown)
-      return shown
+    // Differences of other servers leave less room, but hide none from the log and the audit.
+    const shown = found.slice(0, REPORTED_AT_ONCE).map(difference => {
+      const kept = keptOf(difference)
+      if (this.#isNew(difference)) this.#reportOne(kept)
+      return kept
     })
-    this.#kept.set(list, kept)
+    this.#kept.set(list, shown.slice(0, Math.max(0, this.#context.room())))
   }
 
   #isNew({ kind, name, change, fields }: Difference): boolean {

@@ -101,7 +101,8 @@ class Verifier {
     const hash = hashOfLine(bytes)
     if (hash === this.#head) this.#hasHead = true
     const link = linkIn(bytes)
-    if (link === 'torn' && this.#torn.size < BREAKS_MAX) this.#torn.set(hash, line)
+    // The start of a chain covers one copy of a torn line.
+    if (link === 'torn' && this.#torn.size < BREAKS_MAX && !this.#torn.has(hash)) this.#torn.set(hash, line)
     else if (link === 'torn') this.#break(line, 'the line is not JSON')
     else if (link === undefined) this.#break(line, 'the line belongs to no chain')
     else this.#link(line, link, hash)
@@ -138,10 +139,13 @@ class Verifier {
     if (!this.#recent.has(after)) this.#break(line, 'the line before it was edited or removed')
   }
 
-  /** Only a file that begins within a chain has a chain without its first line. */
+  /**
+   * Only the first file may begin within chains: before any other starts, or with the line that a process
+   * wrote when it opened the file again, which may follow the start of another process.
+   */
   #misfitOfFirst({ file }: Place, { n, prev, isStart }: Link): Misfit | undefined {
     if (n === 0) return isStart && prev === null ? undefined : 'foreign'
-    return file === this.#firstFile && !this.#hasStart ? undefined : 'late'
+    return file === this.#firstFile && (!this.#hasStart || isStart) ? undefined : 'late'
   }
 
   #break({ file, line }: Place, what: string): void {

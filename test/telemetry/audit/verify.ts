@@ -39,6 +39,12 @@ t.test('every change of a line shows, at its place', async t => {
     ],
     ['no JSON', lines.toSpliced(6, 0, '{'), [[7, 'the line is not JSON']]],
     ['a foreign line', lines.toSpliced(2, 0, '{"audit":"call"}'), [[3, 'the line belongs to no chain']]],
+    ['a torn line, covered', [...lines.slice(0, 5), '{"to', ...run(2, hashOfLine('{"to'))], 'ok'],
+    [
+      'a torn line, repeated',
+      [...lines.slice(0, 5), '{"to', '{"to', ...run(2, hashOfLine('{"to'))],
+      [[7, 'the line is not JSON']],
+    ],
     ['too long', lines.toSpliced(2, 0, 'x'.repeat(2 ** 20 + 1)), [[3, 'the line is longer than 1 MiB']]],
     ['the first lines are gone', lines.slice(2), 'ok'],
     ['the last lines are gone', lines.slice(0, 4), 'ok'],
@@ -73,6 +79,24 @@ t.test('several runs in one file, interleaved, are checked on their own', async 
   t.match(await check(one.slice(0, 3), after), { ok: false, breaks: [{ line: 3, what: /no line has/ }] })
   t.match(await check(mixed, after), { ok: true }, 'a head of earlier')
   t.equal(readFileSync(file, 'utf8').split('\n').length, 8)
+})
+
+t.test('a rotated file may begin within several runs, also after the start of a new one', async t => {
+  const file = join(t.testdir(), 'audit.jsonl')
+  const chain = new LineChain()
+  run(4, null, chain)
+  const started = run(2)
+  const reopened = run(3, hashOfLine(started[0] ?? ''), chain)
+  const check = async (lines: readonly string[]) => {
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return await verifyAudit([file])
+  }
+  t.match(await check([started[0] ?? '', ...reopened, started[1] ?? '']), { ok: true, lines: 5 })
+  t.match(
+    await check([started[0] ?? '', ...reopened.slice(1), started[1] ?? '']),
+    { ok: false, breaks: [{ line: 2, what: 'lines before it were removed' }] },
+    'the line of the reopening is gone',
+  )
 })
 
 t.test('files are read in order, and one that is missing is an error', async t => {
