@@ -328,6 +328,7 @@ class RunningProxy implements Proxy {
       ...{ pageSize, startupWaitMs, listWaitMs: options.listWaitMs ?? LIST_WAIT_MS },
       features: parts => callPath(parts, { ...callOptions, tracer: this.#tracing?.tracer }),
       onAsked: this.audit.onAsked,
+      onSubscriptionDenied: this.audit.calls?.subscriptionDenied,
       ...{ signInPages: this.#connect.links, onForgotten: server => this.#logins.forget(server) },
       ...{ meter: this.#metrics, tracer: this.#tracing?.tracer },
       hasToolHistograms: this.#config.metrics?.tools === 'histograms',

@@ -15,6 +15,7 @@ import type { Dial, ServerOptions } from '../peers/dial.js'
 import type { FailureMemory, Server } from '../peers/server.js'
 import { ServerPool } from '../peers/server-pool.js'
 import { Admission } from './calls/admission.js'
+import type { OnSubscriptionDenied } from './calls/audit.js'
 import type { ClientObserver, Interceptor } from './calls/call-record.js'
 import { CallTable } from './calls/call-table.js'
 import { ClientTurns } from './calls/client-turns.js'
@@ -75,6 +76,7 @@ export interface RouterOptions {
   /** Maximum length of a result that a client in search mode gets at once, in characters. */
   readonly resultsMax?: (() => number) | undefined
   readonly onAsked?: OnAsked | undefined
+  readonly onSubscriptionDenied?: OnSubscriptionDenied | undefined
   /** The pages for principals' personal logins; undefined without such logins. */
   readonly signInPages?: SignInPages | undefined
   /** Called when a principal's own server is discarded. */
@@ -145,7 +147,10 @@ export const compose = (options: RouterOptions, listener: ConnectionListener) =>
   const forwarder = new Forwarder({ ...sending, presenter, meter: callMeter })
   const taskCalls = new TaskCalls({ ids: taskIds, catalog, clients, forwarder })
   const listens = new TaskListens({ ...base, ids: taskIds, servers: taskCalls, presenter })
-  const streams = new SubscriptionStreams({ ...base, catalog, subscriptions, clients, starter, listens })
+  const { onSubscriptionDenied } = options
+  const streams = new SubscriptionStreams({
+    ...{ ...base, catalog, subscriptions, clients, starter, listens, onSubscriptionDenied },
+  })
   const admission = new Admission(clock, bounds, callMeter)
   const searchCalls = createSearch(options, { catalog, owners, starter })
 

@@ -3,7 +3,7 @@ import type { Caller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { first, type JsonText, memberOf, membersOf, textMember } from '../../kernel/json/text.js'
 import { maskJson, sanitizeLine } from '../../kernel/secrets/mask.js'
-import type { Client } from '../../model/links.js'
+import type { Call, Client } from '../../model/links.js'
 import { bytesOf, failed, type Outcome } from '../../model/outcome.js'
 import { errorCode, RPC_CODES } from '../../model/rpc-error.js'
 import { askedName } from '../routes.js'
@@ -48,6 +48,9 @@ const NAME_BYTES = 512
 const ARGUMENTS_BYTES = 64 * 1024
 /** Maximum number of listed answers per request. */
 const ANSWERS_MAX = 32
+
+/** Receives each resource that a rule denies to `subscriptions/listen`, whose other parts continue. */
+export type OnSubscriptionDenied = (call: Call, uri: string, fault: Fault) => void
 
 /** Writes a line about each session, call and server request. */
 export class Audit implements ClientObserver {
@@ -107,6 +110,22 @@ export class Audit implements ClientObserver {
         ...(answer?.kind === 'result' ? { outcome: actionOf(answer.result) } : endOf(answer, 'withdrawn')),
         ...this.#since(startedMs),
       })
+  }
+
+  /** Records a resource that a rule denies to a request for several ones. */
+  readonly subscriptionDenied: OnSubscriptionDenied = ({ client, method, caller }, uri, fault) => {
+    const facts: Facts = {
+      ...whoIs(client),
+      ...introduced(client),
+      method,
+      name: sanitizeLine(uri, NAME_BYTES),
+      ...this.#wayOf(caller),
+      ...endOfFault(fault),
+      decision: 'deny',
+      rule: fault.data?.['rule'],
+    }
+    const entry = { about: 'call', time: this.#options.now(), facts, isKept: true, isFault: true }
+    this.#options.write(lineText(entry), entry)
   }
 
   #called(call: CallRecord, outcome: Outcome | undefined): void {

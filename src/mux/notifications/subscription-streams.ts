@@ -19,6 +19,7 @@ import type { Call, Client } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import type { Connection } from '../../peers/connection.js'
+import type { OnSubscriptionDenied } from '../calls/audit.js'
 import type { ClientRegistry } from '../clients/client-registry.js'
 import type { Audience, Change } from '../clients/list-changed.js'
 import type { ServerStarter } from '../clients/server-starter.js'
@@ -42,6 +43,7 @@ export interface SubscriptionStreamsContext {
   readonly clients: ClientRegistry
   readonly starter: ServerStarter
   readonly listens: TaskListens
+  readonly onSubscriptionDenied?: OnSubscriptionDenied | undefined
 }
 
 /**
@@ -137,14 +139,16 @@ export class SubscriptionStreams {
 
   /** Subscribes to a resource; resolves with false on failure. Never rejects. */
   async #subscribe(stream: Stream, exposed: string): Promise<boolean> {
-    const { subscriptions, log } = this.#context
+    const { subscriptions, log, onSubscriptionDenied } = this.#context
     const { client } = stream.call
     const isWanted = (): boolean => stream.at === 'opening'
     try {
       const joined = await subscriptions.join({ subscriber: stream, client, exposed, isWanted })
       return joined !== undefined && (await joined.accepted).kind === 'result'
     } catch (thrown) {
-      log.debug({ client: client.id, why: Fault.from(thrown).message }, 'could not subscribe to a resource')
+      const fault = Fault.from(thrown)
+      log.debug({ client: client.id, why: fault.message }, 'could not subscribe to a resource')
+      if (fault.code === 'refused') onSubscriptionDenied?.(stream.call, exposed, fault)
       return false
     }
   }

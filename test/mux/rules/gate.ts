@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Audit } from '../../../src/mux/calls/audit.js'
 import type { FakeClient } from '../../support/client/fake-client.js'
 import { FakeClock } from '../../support/fake-clock.js'
 import { World } from '../../support/proxy/router.js'
@@ -65,13 +66,24 @@ t.test('a denied call is refused without reaching its server', async t => {
   t.equal(server.got('tools/call').length, 1)
 })
 
-t.test('a listening request leaves out denied resources', async t => {
-  const { world } = await start([{ resource: 'file:///etc/*', then: 'deny' }])
+t.test('a listening request leaves out denied resources, and the audit has a line about each', async t => {
+  const lines: string[] = []
+  const audit = new Audit({
+    write: (line, { isKept }) => isKept && lines.push(line),
+    ...{ clock: new FakeClock(), now: () => new Date(0), withArguments: false },
+  })
+  const onSubscriptionDenied = audit.subscriptionDenied
+  const { world } = await start([{ resource: 'file:///etc/*', then: 'deny' }], { onSubscriptionDenied })
   const modern = world.modern()
   const uris = ['shop+file:///etc/x', 'shop+file:///home/x']
   const call = modern.call('subscriptions/listen', { notifications: { resourceSubscriptions: uris } })
   await world.pass(10)
   t.same(call.told[0]?.[1], { notifications: { resourceSubscriptions: [uris[1]] } })
+  t.equal(lines.length, 1)
+  t.match(JSON.parse(lines[0] ?? ''), {
+    ...{ audit: 'call', principal: 'local', method: 'subscriptions/listen', name: uris[0] },
+    ...{ outcome: 'denied', decision: 'deny', rule: '#1' },
+  })
 })
 
 t.test('a call that needs approval is refused while nobody can be asked', async t => {

@@ -43,6 +43,7 @@ export interface WorldOptions {
   readonly resultsMax?: number
   readonly meter?: RouterOptions['meter']
   readonly rules?: RouterOptions['rules']
+  readonly onSubscriptionDenied?: RouterOptions['onSubscriptionDenied']
   /** The optional features on the path of calls. */
   readonly path?: Partial<CallPathSettings>
 }
@@ -96,6 +97,7 @@ export class World {
         pageSize: options.pageSize ?? 100,
         clientViews: options.views,
         rules: options.rules,
+        onSubscriptionDenied: options.onSubscriptionDenied,
         toolExposure:
           options.toolExposure &&
           new ToolExposure(
