@@ -60,6 +60,12 @@ const SECTIONS = {
   },
 }
 
+/** Headings of pages outside docs/, which a copy of the sources without them also needs. */
+const TITLES = {
+  'CONTRIBUTING.md': 'Contributing',
+  'SECURITY.md': 'Security policy',
+  'CHANGELOG.md': 'Changelog',
+}
 const UNLISTED = /^docs\/adr\//
 
 /** Returns the paths of all pages of docs/, relative to the root. */
@@ -67,6 +73,8 @@ const pagesIn = async root =>
   (await readdir(new URL('docs/', root), { recursive: true }))
     .map(name => `docs/${name.replaceAll('\\', '/')}`)
     .filter(name => name.endsWith('.md') && !UNLISTED.test(name))
+
+const titleOf = async url => /^# (.+)$/m.exec(await readFile(url, 'utf8'))?.[1]
 
 /** Returns llms.txt; throws if a page of docs/ has no line in it. */
 export const llmsText = async root => {
@@ -77,7 +85,7 @@ export const llmsText = async root => {
   for (const [section, pages] of Object.entries(SECTIONS)) {
     const lines = []
     for (const [page, note] of Object.entries(pages)) {
-      const [, title] = /^# (.+)$/m.exec(await readFile(new URL(page, root), 'utf8')) ?? []
+      const title = TITLES[page] ?? (await titleOf(new URL(page, root)))
       lines.push(`- [${title}](${page}): ${note}`)
     }
     parts.push(`## ${section}\n\n${lines.join('\n')}`)

@@ -40,6 +40,10 @@ t.test('every figure of the README is in the evidence', async t => {
   t.same(missingIn(evidence, readme), [])
 })
 
+t.test('the example has as many servers as the README says', async t => {
+  t.equal(Object.keys(JSON.parse(textOf('mcp-proxy.example.json')).mcpServers).length, 4)
+})
+
 t.test('figures without evidence are found', async t => {
   const text =
     'It takes 3 ms, 12.5 % less than 40 tools of `9 servers`, and passes 7,777 scenarios in five minutes.'

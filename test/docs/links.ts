@@ -66,6 +66,12 @@ t.test('the check of links finds missing files and headings', async t => {
   )
 })
 
+t.test('llms.txt names each page by its heading', async t => {
+  const links = [...textOf('llms.txt').matchAll(/^- \[([^\]]+)\]\(([^)]+)\): \S/gm)]
+  t.ok(links.length > 30)
+  for (const [, title, page = ''] of links) t.equal(title, /^# (.+)$/m.exec(textOf(page))?.[1], page)
+})
+
 t.test('every page of the documentation is linked from another one', async t => {
   const linked = new Set(
     pages.flatMap(page =>
