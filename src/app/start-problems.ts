@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ProxyConfig } from '../config/types.js'
-import { Fault } from '../kernel/faults.js'
+import { Fault, systemCode } from '../kernel/faults.js'
 import { isNamedPipe } from '../kernel/machine/socket-path.js'
 import { checkSocketPath } from '../transport/socket/path.js'
 
@@ -40,7 +40,10 @@ const ofSocket = (socket: string) =>
 
 const ofAudit = (file: string) =>
   problemAt(['audit'], 'Create its folder, or choose a file that this user can write.', async () => {
-    const found = await stat(file).catch(() => undefined)
+    const found = await stat(file).catch((thrown: unknown) => {
+      if (systemCode(thrown) === 'ENOENT') return undefined
+      throw thrown
+    })
     if (found?.isDirectory() === true) throw new Fault('unavailable', `${file} is a folder`)
     await access(found === undefined ? dirname(file) : file, constants.W_OK)
   })

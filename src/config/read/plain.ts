@@ -16,8 +16,8 @@ interface PlainSource<G extends keyof PlainSettings> {
 }
 
 /**
- * Reads the plain keys of a group (schema/values.ts). "off" becomes `Infinity`. A duration out of range is
- * reported and replaced by its fallback.
+ * Reads the plain keys of a group (schema/values.ts). For numbers, "off" becomes `Infinity`. A duration out
+ * of range is reported and replaced by its fallback.
  */
 export const readPlain = <G extends keyof PlainSettings>(
   group: G,
@@ -32,7 +32,7 @@ export const readPlain = <G extends keyof PlainSettings>(
       const fallback: unknown = fallbacks[name as keyof PlainSettings[G]]
       if (leastMs !== undefined) return [name, duration(key, fallback as number, leastMs)]
       const value = given[key] ?? fallback
-      return [name, value === 'off' ? Number.POSITIVE_INFINITY : value]
+      return [name, value === 'off' && typeof fallback === 'number' ? Number.POSITIVE_INFINITY : value]
     }),
   ) as unknown as PlainSettings[G]
 }

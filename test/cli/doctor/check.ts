@@ -156,6 +156,7 @@ t.test('check reports everything that serve refuses to start with, its place, an
     ['listen.socket', { listen: { port: 0, socket: `/tmp/${'s'.repeat(200)}` } }, 'too long'],
     ['audit', { listen: { port: 0 }, audit: 'none/audit.jsonl' }, 'cannot write to'],
     ['audit', { listen: { port: 0 }, audit: '.' }, 'is a folder'],
+    ['audit', { listen: { port: 0 }, audit: { to: 'x'.repeat(300) } }, 'ENAMETOOLONG'],
     ['auth.embedded.clients.nightly.jwks', { auth: { embedded: { clients } } }, 'not a JSON Web Key Set'],
     ['cluster.peer.tls', { cluster: { ...cluster, peer } }, 'cannot be read'],
   ] as const) {

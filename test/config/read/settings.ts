@@ -60,3 +60,21 @@ t.test('listen.path is a path without dots, query and empty segments', t => {
     t.match(read(path).problems, [{ severity: 'error', key: 'listen.path', fix: /"\/tools"/ }], String(path))
   t.end()
 })
+
+t.test('"off" turns off numbers only, and is an ordinary name elsewhere', t => {
+  const text = JSON.stringify({
+    listen: { host: 'off' },
+    log: { slow: 'off' },
+    results: { max: 'off' },
+    auth: { publicUrl: 'https://mcp.example', embedded: { registration: 'off' } },
+    mcpServers: { a: { command: 'x', prefix: 'off' } },
+  })
+  const { config } = parseConfig(text, 'f', {})
+  t.match(config, {
+    listen: { host: 'off' },
+    auth: { embedded: { registration: 'off' } },
+    servers: [{ prefix: 'off' }],
+    resultsMax: Number.POSITIVE_INFINITY,
+  })
+  t.end()
+})
