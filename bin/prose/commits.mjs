@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 /** Older subjects were not checked: some are too long. */
 const CHECKED_SINCE = '8c5420c1'
 const LONGEST = 72
-const SUBJECT = /^(?:feat|fix|perf|refactor|docs|test|style|build)(?:\([\w,./-]+\))?: (\S+)/
+const SUBJECT = /^(?:feat|fix|perf|refactor|docs|test|style|build|ci)(?:\([\w,./-]+\))?: (\S+)/
 /** Past tense, gerunds and the third person; "pass" and "bring" are imperatives. */
 const NOT_IMPERATIVE =
   /^(?!(?:embed|feed|need|speed|shed|bring|ring|ping|string)$)\w+(?:ed|ing|[^su]s)$|^[^a-z]/
