@@ -43,20 +43,11 @@ export const joinCapabilities = (
         : undefined,
       completions: some(mayComplete),
       logging: some(capabilities => capabilities.logging),
-      ...joinSkills(known),
       ...(tasks && { tasks }),
       ...(extensions.size > 0 && { extensions }),
     },
     isComplete,
   }
-}
-
-const joinSkills = (known: readonly ServerFacts[]): Pick<Offer['capabilities'], 'skills' | 'directories'> => {
-  const all = known.flatMap(({ capabilities }) => capabilities.skills ?? [])
-  if (all.length === 0) return {}
-  return all.some(({ directoryRead }) => directoryRead)
-    ? { skills: true, directories: true }
-    : { skills: true }
 }
 
 /** Returns an offer without the lists that a view hides. */

@@ -112,6 +112,18 @@ const agreedOn = ([first = EMPTY, ...others]: readonly JsonText[]): JsonText | u
 
 const hasFlag = (settings: JsonText, flag: string): boolean => memberOf(settings, flag)?.equals(TRUE) === true
 
+/** An extension that a method needs, and a setting of it that must be `true`. */
+export interface ExtensionNeed {
+  readonly extension: string
+  readonly flag?: string
+}
+
+/** Returns whether announced extensions have what a method needs. */
+export const meetsNeed = (announced: Extensions | undefined, { extension, flag }: ExtensionNeed): boolean => {
+  const settings = announced?.get(extension)
+  return settings !== undefined && (flag === undefined || hasFlag(settings, flag))
+}
+
 /** Returns the announced extensions that are of use without a kind of items. */
 export const extensionsWithout = (announced: Extensions, items: 'resources'): Extensions =>
   new Map([...announced].filter(([id]) => ROWS.get(id)?.about !== items))

@@ -159,9 +159,6 @@ export interface Welcome {
     readonly resources: { readonly subscribe: boolean } | undefined
     readonly completions: boolean
     readonly logging: boolean
-    /** True if a visible server has skills, and if one reads their directories; absent otherwise. */
-    readonly skills?: boolean
-    readonly directories?: boolean
     /** True if tool calls may become tasks in the form of the client's revision. */
     readonly tasks?: boolean | undefined
     /** The extensions of the visible servers; absent if there are none. */

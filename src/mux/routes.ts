@@ -1,5 +1,5 @@
 import { at, type JsonText, kindOf, memberOf, membersOf, some, stringOf } from '../kernel/json/text.js'
-import { SKILLS, TASKS_EXTENSION } from '../model/extensions.js'
+import { type ExtensionNeed, SKILLS, TASKS_EXTENSION } from '../model/extensions.js'
 import { type Call, LISTEN, type ServerRequestMode, type Welcome } from '../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../model/listing.js'
 
@@ -26,12 +26,16 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
   return type === 'ref/prompt' || type === 'ref/resource' ? PLACES[type] : undefined
 }
 
-export type Capability = keyof Welcome['capabilities']
+/** A capability of the proxy, or an extension. */
+export type Need = keyof Welcome['capabilities'] | ExtensionNeed
+
+export const NEEDS_SKILLS: Need = { extension: SKILLS }
+export const NEEDS_DIRECTORIES: Need = { extension: SKILLS, flag: 'directoryRead' }
 
 /** The conditions for the use of a method. */
 export interface Conditions {
-  /** The capability that must have been announced to the client; undefined: none. */
-  readonly needs?: Capability | undefined
+  /** What must have been announced to the client; undefined: nothing. */
+  readonly needs?: Need | undefined
   /** The only mode of clients with this method; undefined: all. */
   readonly serverRequests?: ServerRequestMode
   /** The extension that defines the method. A proxy with a single server passes it on. */
@@ -62,9 +66,9 @@ export const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['resources/unsubscribe', { way: 'unsubscribe', serverRequests: 'pushed', needs: 'resources' }],
   ['logging/setLevel', { way: 'log-level', serverRequests: 'pushed', needs: 'logging' }],
   [LISTEN, { way: 'listen', serverRequests: 'returned' }],
-  ['skills/list', { way: 'catalog', list: 'skills', needs: 'skills', extension: SKILLS }],
-  ['skills/get', { way: 'owner', by: 'uri', needs: 'skills', extension: SKILLS }],
-  ['resources/directory/read', { way: 'owner', by: 'uri', needs: 'directories', extension: SKILLS }],
+  ['skills/list', { way: 'catalog', list: 'skills', needs: NEEDS_SKILLS, extension: SKILLS }],
+  ['skills/get', { way: 'owner', by: 'uri', needs: NEEDS_SKILLS, extension: SKILLS }],
+  ['resources/directory/read', { way: 'owner', by: 'uri', needs: NEEDS_DIRECTORIES, extension: SKILLS }],
   ['tasks/get', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION }],
   ['tasks/cancel', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION }],
   ['tasks/result', { way: 'task', isOfTasks: true, extension: TASKS_EXTENSION, serverRequests: 'pushed' }],

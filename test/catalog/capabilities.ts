@@ -89,7 +89,8 @@ t.test('a view without resources loses skills, and keeps apps and tasks', async 
     capabilities: { skills: { directoryRead: true } },
     announced: { tasks: { requests: { tools: { call: {} } } }, extensions: { [ui]: {}, [skills]: {} } },
   })
-  t.match(offer.capabilities, { tasks: true, skills: true, directories: true })
+  t.match(offer.capabilities, { tasks: true })
+  t.equal(offer.capabilities.extensions?.size, 2)
   const { extensions, ...others } = withinView(offer, { hasList: list => list !== 'resources' }).capabilities
   t.same(others, {
     tools: true,

@@ -8,7 +8,7 @@ import { insufficientScope } from '../../model/access.js'
 import type { Downlink, Viewer } from '../../model/links.js'
 import { failed, succeeded } from '../../model/outcome.js'
 import { announcesTasks, canAnswerQuestions, declaresTasks, hasOwnTasks } from '../../model/peer.js'
-import type { Capability } from '../routes.js'
+import { NEEDS_DIRECTORIES, NEEDS_SKILLS, type Need } from '../routes.js'
 import { type CallVerdict, type Interceptor, NEXT, type RoutedRecord } from './call-record.js'
 import type { ClientTurns } from './client-turns.js'
 import type { ServerLevels } from './log-levels.js'
@@ -64,9 +64,7 @@ export const CONNECTION: Interceptor = {
 // ── stage `sending` ──
 
 /** Ends requests for skills and their directories at servers without them. */
-export const knownSkills = (clients: {
-  isOffered(viewer: Viewer, needs: Capability): boolean
-}): Interceptor => ({
+export const knownSkills = (clients: { isOffered(viewer: Viewer, needs: Need): boolean }): Interceptor => ({
   name: 'skills',
   stage: 'sending',
   methods: ['skills/get', 'resources/directory/read'],
@@ -75,7 +73,8 @@ export const knownSkills = (clients: {
     const skills = connection.facts?.capabilities.skills
     const isSkill = method === 'skills/get'
     if (isPassed || (isSkill ? skills !== undefined : skills?.directoryRead === true)) return NEXT
-    if (!clients.isOffered(record, isSkill ? 'skills' : 'directories')) return failed(noMethod(record))
+    if (!clients.isOffered(record, isSkill ? NEEDS_SKILLS : NEEDS_DIRECTORIES))
+      return failed(noMethod(record))
     const uri = shortName(exposed, URI_SHOWN)
     const words = isSkill ? `No skill is served at ${uri}` : `${uri} is not a directory resource`
     return failed(new Fault('invalid-params', words))

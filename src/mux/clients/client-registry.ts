@@ -3,20 +3,14 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Principal } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { shortName } from '../../kernel/secrets/mask.js'
+import { meetsNeed } from '../../model/extensions.js'
 import { type Client, type Viewer, viewerOf, type Welcome } from '../../model/links.js'
 import { LIST_NAMES, LISTS, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
 import { hasOwnTasks, hasSessions } from '../../model/peer.js'
 import { type CallRecord, type Interceptor, NEXT } from '../calls/call-record.js'
 import { noMethod } from '../calls/unknown-method.js'
-import {
-  askedName,
-  type Capability,
-  type Conditions,
-  hasUnknownFilter,
-  ROUTES,
-  type Route,
-} from '../routes.js'
+import { askedName, type Conditions, hasUnknownFilter, type Need, ROUTES, type Route } from '../routes.js'
 import type { Audience, Change } from './list-changed.js'
 
 class ClientRecord implements Audience {
@@ -116,16 +110,20 @@ export class ClientRegistry {
   /** Returns whether the capability for a method was announced to a client, exists now, or may exist. */
   mayUse(viewer: Viewer, { needs }: Conditions): boolean {
     const { client } = viewer
-    if (needs === undefined || this.#byClient.get(client)?.announced?.[needs]) return true
+    if (needs === undefined) return true
+    const announced = this.#byClient.get(client)?.announced
+    if (typeof needs === 'string' ? announced?.[needs] : meetsNeed(announced?.extensions, needs)) return true
     // An unconnected server may have it, so a sessionless client may ask; sessions got a final list.
     const isOpen = client.serverRequests === 'returned' && !this.#catalog.offer(viewer).isComplete
     return isOpen || this.isOffered(viewer, needs)
   }
 
   /** Returns whether a capability was announced to a client, or exists now. */
-  isOffered(viewer: Viewer, needs: Capability): boolean {
+  isOffered(viewer: Viewer, needs: Need): boolean {
     const { announced } = this.#byClient.get(viewer.client) ?? {}
-    return Boolean(announced?.[needs] || this.#catalog.offer(viewer).capabilities[needs])
+    const { capabilities } = this.#catalog.offer(viewer)
+    if (typeof needs === 'string') return Boolean(announced?.[needs] || capabilities[needs])
+    return meetsNeed(announced?.extensions, needs) || meetsNeed(capabilities.extensions, needs)
   }
 
   /** Ends calls of methods that their client does not have. */
@@ -154,7 +152,7 @@ export class ClientRegistry {
     const facts = this.#catalog.own(record)
     const isSessionless = facts !== undefined && !hasSessions(facts)
     if (route.way === 'listen') return isSessionless && hasUnknownFilter(record.params)
-    const needs = route.way === 'catalog' ? LISTS[route.list].capability : route.needs
+    const needs = route.way === 'catalog' ? LISTS[route.list].changesOf : route.needs
     if (this.mayUse(record, { needs })) return false
     // Servers of 2026-07-28 do not have methods of sessions.
     return route.serverRequests === undefined || (facts !== undefined && !isSessionless)

@@ -5,7 +5,7 @@ import type { ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
 import type { CallRecord } from '../calls/call-record.js'
 import { noMethod } from '../calls/unknown-method.js'
-import type { Capability } from '../routes.js'
+import type { Need } from '../routes.js'
 import type { ClientRegistry } from './client-registry.js'
 import type { ServerStarter } from './server-starter.js'
 
@@ -18,7 +18,7 @@ interface PageContext {
 /** Answers a request for a page of a merged list. Never rejects. */
 export const servePage = async (
   call: CallRecord,
-  { list, needs }: { readonly list: ListName; readonly needs?: Capability | undefined },
+  { list, needs }: { readonly list: ListName; readonly needs?: Need | undefined },
   { catalog, starter, clients }: PageContext,
 ): Promise<void> => {
   try {

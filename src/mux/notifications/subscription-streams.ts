@@ -127,7 +127,7 @@ export class SubscriptionStreams {
     if (stream.at === 'over') return
     for (const uri of uris) if (!accepted.has(uri)) subscriptions.leave(stream, uri)
     const { capabilities, isComplete } = catalog.offer(stream.call)
-    const offered = LIST_NAMES.filter(list => capabilities[LISTS[list].capability])
+    const offered = LIST_NAMES.filter(list => capabilities[LISTS[list].changesOf])
     const honoured = {
       flags: flags.filter(flag => offered.some(list => LISTS[list].flag === flag)),
       uris: uris.filter(uri => accepted.has(uri)),

@@ -75,12 +75,17 @@ export const serverOptions = (name: string): ServerOptions => ({
   timeouts: { connectMs: 60_000, listMs: 30_000, callMs: 300_000, totalMs: 3_600_000 },
 })
 
-/** What a server with tasks announces of them. */
-const tasksIn = ({ capabilities, revision }: Script): object => {
-  if (capabilities?.tasks !== true) return {}
-  return revision === '2026-07-28'
-    ? { extensions: { 'io.modelcontextprotocol/tasks': {} } }
-    : { tasks: { requests: { tools: { call: {} } } } }
+/** What a server with skills or tasks announces of them. */
+const announcedIn = ({ skills, capabilities = {}, revision }: Script): object => {
+  const settings = capabilities.skills ?? (skills && {})
+  const isModern = revision === '2026-07-28'
+  return {
+    extensions: {
+      ...(settings && { 'io.modelcontextprotocol/skills': settings }),
+      ...(capabilities.tasks === true && isModern && { 'io.modelcontextprotocol/tasks': {} }),
+    },
+    ...(capabilities.tasks === true && !isModern && { tasks: { requests: { tools: { call: {} } } } }),
+  }
 }
 
 /** A scripted server with any number of connections. */
@@ -121,7 +126,7 @@ export class FakeServer {
         ...(script.skills && { skills: { directoryRead: false } }),
         ...script.capabilities,
       },
-      announced: textOf(script.announced ?? tasksIn(script)),
+      announced: textOf(script.announced ?? announcedIn(script)),
       info: textOf({ name: this.name, version: script.version ?? '1' }),
       instructions: script.instructions,
     }
