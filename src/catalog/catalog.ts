@@ -281,9 +281,16 @@ export class Catalog {
     return this.#clientViews.isUnread(server, client, list)
   }
 
-  /** Returns whether a server may have another list than the one that was read. */
-  isOutdated(server: Server, client: Client, list: ListName): boolean {
-    return this.#clientViews.isOutdated(server, client, list)
+  /**
+   * Reads a list that its server may have changed since it was read; undefined if there is no such sign.
+   * Rejects with a Fault.
+   */
+  readIfChanged(server: Server, client: Client, list: ListName): Promise<void> | undefined {
+    const isOutdated = (): boolean => this.#clientViews.isOutdated(server, client, list)
+    if (!this.isUnread(server, client, list) && !isOutdated()) return undefined
+    const read = (): Promise<void> => this.read(server, client, list)
+    // A reading that began before the last change returns what was there before it.
+    return read().then(() => (isOutdated() ? read() : undefined))
   }
 
   /**

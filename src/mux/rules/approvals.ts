@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Principal } from '../../kernel/caller.js'
+import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { randomId } from '../../kernel/ids.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
@@ -8,7 +9,7 @@ import { editMember } from '../../kernel/json/edit.js'
 import { isEmpty, type JsonText, memberOf, rawText, textOf, withoutMembers } from '../../kernel/json/text.js'
 import type { AskRule, Rule } from '../../kernel/rule.js'
 import { failed } from '../../model/outcome.js'
-import { type CallVerdict, NEXT, type RoutedRecord } from '../calls/call-record.js'
+import { type CallVerdict, NEXT, type RoutedRecord, TAKEN } from '../calls/call-record.js'
 import { invalidState, type RequestStates, requestDigest } from '../input-required/retry/request-states.js'
 import { ApprovalAsking, type AskingContext } from './approval-asking.js'
 import {
@@ -37,7 +38,7 @@ type AskingRule = Rule & { readonly ask: AskRule }
 
 /** The parts of the router, which is built after the rules. */
 interface RouterView {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: Pick<Catalog, 'find' | 'readIfChanged'>
   readonly states: Pick<RequestStates, 'seal' | 'replica'>
 }
 
@@ -177,8 +178,22 @@ export class CallApprovals {
     })
   }
 
-  /** Continues a call; `use` is called just before its request is handed over. */
+  /**
+   * Continues a call; `use` is called just before its request is handed over. A definition that may have
+   * changed at the server is read first.
+   */
   #letThrough(record: RoutedRecord, approval: Approval, use: () => CallVerdict): Verdict {
+    const list = listOf(record)
+    const { catalog } = this.#context.router()
+    const reading = list && catalog.readIfChanged(record.owner.server, record.client, list)
+    if (reading === undefined) return this.#useOnce(record, approval, use)
+    return reading.then(
+      () => (record.isOver ? TAKEN : this.#useOnce(record, approval, use)),
+      (thrown: unknown) => failed(Fault.from(thrown)),
+    )
+  }
+
+  #useOnce(record: RoutedRecord, approval: Approval, use: () => CallVerdict): Verdict {
     const check = (): Verdict | undefined => {
       const { subject } = approval
       // The rules that are in force now decide, and ask again if another one asks.
@@ -237,11 +252,15 @@ export class CallApprovals {
   }
 
   #definitionOf(record: RoutedRecord): string | undefined {
-    const list = LISTS[record.method as keyof typeof LISTS] as (typeof LISTS)[keyof typeof LISTS] | undefined
+    const list = listOf(record)
     const item = list && this.#context.router().catalog.find(record, list, record.exposed)
     return item && sha256(canonicalJson(definitionOf(item.lock?.sent ?? item.text)))
   }
 }
+
+/** Returns the list with a call's definition. */
+const listOf = ({ method }: RoutedRecord): 'tools' | 'prompts' | undefined =>
+  (LISTS as Readonly<Record<string, 'tools' | 'prompts' | undefined>>)[method]
 
 const hasAsk = (rule: Rule): rule is AskingRule => rule.ask !== undefined
 

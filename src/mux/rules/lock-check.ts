@@ -22,21 +22,18 @@ export const lockCheck =
     const lock = isLockedMethod(method) ? catalog.viewOf(server.options).exposure.lock : undefined
     if (!isLockedMethod(method) || lock === undefined) return NEXT
     const list = LISTS[method]
-    const isOutdated = (): boolean => lock.isEnforced && catalog.isOutdated(server, client, list)
-    if (!catalog.isUnread(server, client, list) && !isOutdated()) return verdictOn(record)
-    const read = (): Promise<void> => catalog.read(server, client, list)
-    // A reading that began before the last change returns what was there before it.
-    return read()
-      .then(() => (isOutdated() ? read() : undefined))
-      .then(
-        () => {
-          const found = catalog.find(record, list, record.exposed)
-          if (found === undefined) return failed(new Fault('invalid-params', unknown(list, record.exposed)))
-          record.owner = found
-          return verdictOn(record)
-        },
-        (thrown: unknown) => failed(Fault.from(thrown)),
-      )
+    const mayRead = lock.isEnforced || catalog.isUnread(server, client, list)
+    const reading = mayRead ? catalog.readIfChanged(server, client, list) : undefined
+    if (reading === undefined) return verdictOn(record)
+    return reading.then(
+      () => {
+        const found = catalog.find(record, list, record.exposed)
+        if (found === undefined) return failed(new Fault('invalid-params', unknown(list, record.exposed)))
+        record.owner = found
+        return verdictOn(record)
+      },
+      (thrown: unknown) => failed(Fault.from(thrown)),
+    )
   }
 
 const unknown = (list: 'tools' | 'prompts', name: string): string =>
