@@ -1,5 +1,6 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
+import { accessOf } from '../../src/ui/tools/access.js'
 import { emptyDraft, fieldKindOf, readDraft, type Schema } from '../../src/ui/tools/drafts.js'
 import { Field, ObjectFields } from '../../src/ui/tools/fields.js'
 import { searchIn } from '../../src/ui/tools/list.js'
@@ -141,6 +142,7 @@ t.test('ten thousand tools are searched while one types', async t => {
     ...{
       description: `Does thing ${n}`,
       bytes: 100,
+      tokens: 25,
       calls: 0,
       errors: 0,
       p50Ms: undefined,
@@ -154,6 +156,28 @@ t.test('ten thousand tools are searched while one types', async t => {
     ['tool_9999'],
   )
   t.equal(search('nothing such').length, 0)
+})
+
+t.test('annotations say what a tool does, and select tools with their server', async t => {
+  const rows: readonly (readonly [annotations: object | undefined, access: string])[] = [
+    [{ readOnlyHint: true }, 'read'],
+    [{ readOnlyHint: true, destructiveHint: true }, 'read'],
+    [{ readOnlyHint: false }, 'write'],
+    [{ destructiveHint: false }, 'write'],
+    [{ readOnlyHint: false, destructiveHint: true }, 'destructive'],
+    [{ readOnlyHint: 'yes' }, 'unmarked'],
+    [undefined, 'unmarked'],
+  ]
+  for (const [annotations, access] of rows)
+    t.equal(accessOf(annotations), access, JSON.stringify(annotations))
+  const tools = rows.map(([annotations], n) => ({
+    ...{ name: `s${n % 2}__t${n}`, own: `t${n}`, server: `s${n % 2}`, title: undefined, description: 'x' },
+    ...{ annotations, bytes: 100, tokens: 25, calls: 0, errors: 0, p50Ms: undefined, p99Ms: undefined },
+  }))
+  const found = (query: string) => searchIn(tools)(query).map(({ own }) => own)
+  t.same(found('is:write'), ['t2', 't3'])
+  t.same(found('is:write server:s0'), ['t2'])
+  t.same(found('is:read is:destructive'), ['t0', 't1', 't4'])
 })
 
 t.test('each tool of a server has a labelled switch, or the reason why it has none', async t => {

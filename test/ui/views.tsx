@@ -1,9 +1,10 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import type { ClientsView, ConfigView } from '../../src/control/api/views.js'
-import { type PageRoute, parseRoute } from '../../src/ui/live/route.js'
+import { type PageRoute, parseRoute, routePartsOf } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
+import { toggled } from '../../src/ui/parts/query.js'
 import { joined } from '../../src/ui/parts/repeats.js'
 import { Offered } from '../../src/ui/parts/sign-in.js'
 import { afterClick, sortedBy } from '../../src/ui/parts/sorting.js'
@@ -12,6 +13,7 @@ import { rowAfter, Table, windowOf } from '../../src/ui/parts/table.js'
 import { WhyPanel } from '../../src/ui/parts/why.js'
 import { callsWith } from '../../src/ui/views/calls.js'
 import { errorsWith, sameness } from '../../src/ui/views/errors.js'
+import { failuresIn } from '../../src/ui/views/failures.js'
 import { actionOf } from '../../src/ui/views/keys.js'
 import { humanName, limitRows } from '../../src/ui/views/limits.js'
 import { joinedLines, logLine } from '../../src/ui/views/log.js'
@@ -346,6 +348,69 @@ t.test('a server that fails has its reason in the table, also where there is lit
   )
   t.match(html, /billing.*misconfigured.*mcp\.json:61:18/s)
   t.match(shown('#/servers/billing', { servers: view }), /billing<\/h2>.*expected a string/s)
+})
+
+t.test('failed calls are listed with their owner, their number and a link to them', async t => {
+  const at = (agoMs: number) => new Date(1_000_000 - agoMs).toISOString()
+  const calls = [
+    call(1, { outcome: 'timeout', at: at(700_000) }),
+    call(2, { outcome: 'tool_error', at: at(2000) }),
+    call(3, { outcome: 'tool_error', at: at(1000) }),
+    call(4, { outcome: 'unavailable', server: 'notes', name: 'add', errorId: 'abcd-9', at: at(0) }),
+    call(5, { at: at(0) }),
+  ]
+  t.match(failuresIn(calls, 1_000_000), [
+    { times: 2, last: { n: 3 } },
+    { times: 1, last: { n: 4 } },
+  ])
+  const error = { id: 'abcd-9', at: at(0), code: -32603, message: 'exited with code 1: TOKEN is not set' }
+  const html = shown('#/', { calls, errors: [error] })
+  t.match(html, /href="#\/calls\?is%3Afailed%20server%3Agithub%20search">2 ×</)
+  t.match(html, /href="#\/servers\/notes">notes.*add.*href="#\/errors\/abcd-9".*TOKEN is not set/s)
+})
+
+t.test('conditions in the filter select failed calls, slow ones, and those of a server', async t => {
+  const calls = [
+    call(1, { outcome: 'timeout' }),
+    call(2, { ms: 1500 }),
+    call(3, { server: 'files', ms: 2000 }),
+    call(4, { outcome: 'input_required' }),
+  ]
+  const found = (query: string, slowMs?: number) => callsWith(calls, query, slowMs).map(({ n }) => n)
+  t.same(found('is:failed'), [1])
+  t.same(found('is:slow'), [3, 2])
+  t.same(found('is:slow', 1800), [3])
+  t.same(found('is:slow server:github'), [2])
+  t.same(found('server:files search'), [3])
+  t.equal(toggled('search', 'is:failed'), 'search is:failed')
+  t.equal(toggled('search is:failed', 'is:failed'), 'search')
+  t.equal(toggled('server:a x', 'server:b'), 'x server:b')
+  const html = shown('#/calls?is%3Aslow', { calls })
+  t.match(html, /aria-pressed="false">Failed <span class="muted">1</)
+  t.match(html, /aria-pressed="true">Slow \(1\.0 s\) <span class="muted">2</)
+  t.match(html, /aria-pressed="false">github <span class="muted">3</)
+})
+
+t.test('a server has its command, its place, its restarts, its charts and its latest calls', async t => {
+  const one = server({ restarts: 3, restartedMs: 4000, failures: 2, stateMs: 1 })
+  const config = { ...{ file: '/etc/mcp.json', generation: 1, loadedAt: '', lastReload: undefined } }
+  const html = shown('#/servers/github', {
+    servers: servers([one]),
+    status: status({ config: { ...config, problems: { errors: 0, warnings: 0 } } }),
+    calls: [call(1), call(2, { server: 'other', name: 'not_this' })],
+    errors: [{ id: 'abcd-1', at: '', code: 1, message: 'it failed', server: 'github' }],
+  })
+  t.match(html, /Command<\/dt><dd><code>npx -y server-github<\/code>/)
+  t.match(html, /\/etc\/mcp\.json:12/)
+  t.match(html, /Restarts<\/dt><dd>3, the last 4 s ago; 2 failures in a row</)
+  t.match(html, /Latest errors.*it failed.*Latest calls.*search/s)
+  t.notMatch(html, /not_this/)
+  t.match(html, /<figcaption>Calls in 10 s, failed in red.*<div class="scale" aria-hidden="true"><span>3</s)
+  t.match(
+    html,
+    /<div class="times" aria-hidden="true"><span>\d\d:\d\d<\/span><span>\d\d:\d\d<\/span><span>now</,
+  )
+  t.equal(routePartsOf(parseRoute('#/servers/github')), 'status,servers,calls,errors')
 })
 
 t.test('a time of another day has its day', async t => {

@@ -13,6 +13,7 @@ import type { Server } from '../../peers/server.js'
 import { processBytes } from '../../state/processes/process-bytes.js'
 import { callsInFlight } from '../../telemetry/status/calls-in-flight.js'
 import { exposedTo } from '../../telemetry/status/exposed.js'
+import { toolTokens } from '../../telemetry/status/tool-tokens.js'
 import type { ControlApiContext } from './context.js'
 import { serverLines, serverOfProblem } from './places.js'
 import { troublesIn } from './troubles.js'
@@ -34,7 +35,7 @@ export const serversView = (context: ControlApiContext) => {
     const durations = history?.servedBy(status.name)
     return {
       ...status,
-      line: lines.get(status.name),
+      ...lineOf(lines, status.name),
       target: targetOf(configured.find(({ name }) => name === status.name)),
       ...restartsOf(server, nowMs),
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
@@ -47,7 +48,7 @@ export const serversView = (context: ControlApiContext) => {
     }
   })
   const off = (names: Iterable<string>, where: 'file' | 'here') =>
-    [...names].map(name => ({ name, state: 'disabled' as const, where, line: lines.get(name) }))
+    [...names].map(name => ({ name, state: 'disabled' as const, where, ...lineOf(lines, name) }))
   const disabled = [
     ...off(context.disabled(), 'here'),
     ...off(context.configStatus?.()?.disabled ?? [], 'file'),
@@ -67,6 +68,11 @@ export const serversView = (context: ControlApiContext) => {
   }
 }
 
+const lineOf = (
+  lines: ReadonlyMap<string, number>,
+  name: string,
+): { readonly line?: number | undefined } => ({ line: lines.get(name) })
+
 /** Returns the servers that errors in the file leave out. */
 const misconfigured = (context: ControlApiContext, known: ReadonlySet<string>) => {
   const lines = serverLines(context)
@@ -76,7 +82,7 @@ const misconfigured = (context: ControlApiContext, known: ReadonlySet<string>) =
     .flatMap(problem => serverOfProblem(problem, lines) ?? [])
   return [...new Set(broken)]
     .filter(name => !known.has(name))
-    .map(name => ({ name, state: 'misconfigured' as const, where: 'file' as const, line: lines.get(name) }))
+    .map(name => ({ name, state: 'misconfigured' as const, where: 'file' as const, ...lineOf(lines, name) }))
 }
 
 const targets = new WeakMap<ServerConfig, string>()
@@ -165,6 +171,7 @@ export const toolsView = (
       annotations: said(memberOf(text, 'annotations')),
       ...(isWhole && { inputSchema: said(memberOf(text, 'inputSchema')) }),
       bytes: text.length,
+      tokens: toolTokens(text),
       calls: durations?.calls ?? 0,
       errors: durations?.errors ?? 0,
       p50Ms: durations?.quantile(0.5),
@@ -246,18 +253,23 @@ export const callsView = ({ router, clock }: ControlApiContext, after = 0) => {
   }))
   // Copying members one by one is faster than object rest, and this takes most of a viewer's time.
   const recent = (history?.recent(after) ?? []).map(
-    ({ n, client, method, server, name, errorId, endedMs, ms, outcome }) => ({
-      n,
-      client,
-      clientName: nameOf(client),
-      method: clean(method),
-      server,
-      name: name && clean(name),
-      errorId,
-      outcome,
-      at: new Date(atMs + endedMs - ms).toISOString(),
-      ms: Math.round(ms * 10) / 10,
-    }),
+    ({ n, client, method, server: reached, name: own, errorId, endedMs, ms, outcome }) => {
+      // The error of a call that reached no server names the one that it was for.
+      const error = reached === undefined && errorId !== undefined ? router.faults.of(errorId) : undefined
+      const { server = reached, name = own } = error ?? {}
+      return {
+        n,
+        client,
+        clientName: nameOf(client),
+        method: clean(method),
+        server,
+        name: name && clean(name),
+        errorId,
+        outcome,
+        at: new Date(atMs + endedMs - ms).toISOString(),
+        ms: Math.round(ms * 10) / 10,
+      }
+    },
   )
   return { version: 1, underWay: inFlight, recent }
 }

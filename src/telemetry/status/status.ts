@@ -1,5 +1,4 @@
 import type { Logins } from '../../auth/store/logins.js'
-import { itemsForModels, type Listed } from '../../catalog/listed.js'
 import { aliasOf } from '../../catalog/names/names.js'
 import type { ClusterStatus } from '../../cluster/cluster.js'
 import type { ProxyConfig, ServerConfig, WaitingServer } from '../../config/types.js'
@@ -19,7 +18,6 @@ import type { Server, Unreached } from '../../peers/server.js'
 import { failuresOf, type ServerState } from '../../peers/server-state.js'
 import { lacksWorkspace } from '../../peers/sharing.js'
 import type { Loss } from '../../peers/supervisor.js'
-import { tokensOfTool } from '../../search/tool-cost.js'
 import type { Children } from '../../state/processes/children.js'
 import { type AbsenceCode, causeOfFault, waitingCause } from './absence.js'
 import { type CallInFlight, callsInFlight } from './calls-in-flight.js'
@@ -27,6 +25,7 @@ import type { ConfigStatus } from './config-status.js'
 import { type Exposed, exposed } from './exposed.js'
 import { residentBytes } from './memory-pressure.js'
 import { remarkOnList, remarksOn, type ServerRemark } from './server-remarks.js'
+import { tokensOf } from './tool-tokens.js'
 
 /** The state of one server, for people and programs. Holds no secrets. */
 export interface ServerStatus {
@@ -159,18 +158,6 @@ const principalsOf = (server: Server, { router, logins }: StatusContext) => ({
 /** Returns true if a server waits for a client with a folder. */
 const isNowhere = (server: Server, best: Connection | undefined, { router }: StatusContext): boolean =>
   best === undefined && !router.hasWorkspace && lacksWorkspace(server.options, {})
-
-const tokens = new WeakMap<Listed, number>()
-
-/** Cached for each list. */
-const tokensOf = (listed: Listed | undefined): number | undefined => {
-  if (listed === undefined) return undefined
-  const known = tokens.get(listed)
-  if (known !== undefined) return known
-  const count = Math.ceil(itemsForModels(listed.items).reduce((sum, { text }) => sum + tokensOfTool(text), 0))
-  tokens.set(listed, count)
-  return count
-}
 
 /** Returns the status of a server that waits for its variables. */
 const waitingStatus = (server: WaitingServer): ServerStatus => ({

@@ -1,6 +1,6 @@
 /** The views, in the order of their keys `1` to `8`, with the parts of the state that each needs. */
 export const VIEWS = [
-  { name: 'overview', title: 'Overview', needs: 'calls' },
+  { name: 'overview', title: 'Overview', needs: 'calls,errors' },
   { name: 'servers', title: 'Servers', needs: '' },
   { name: 'tools', title: 'Tools', needs: '' },
   { name: 'calls', title: 'Calls', needs: 'calls' },
@@ -44,7 +44,8 @@ export const hrefOf = (view: ViewName, item = '', filter = ''): string => {
 }
 
 /** Returns the parts that the event stream sends for a view. */
-export const routePartsOf = ({ view }: PageRoute): string => {
-  const needs = VIEWS.find(({ name }) => name === view)?.needs ?? ''
+export const routePartsOf = ({ view, item }: PageRoute): string => {
+  const isServer = view === 'servers' && item !== undefined
+  const needs = isServer ? 'calls,errors' : (VIEWS.find(({ name }) => name === view)?.needs ?? '')
   return ['status', 'servers', needs].filter(Boolean).join(',')
 }

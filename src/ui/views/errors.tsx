@@ -1,9 +1,11 @@
 import { useMemo } from 'preact/hooks'
 import { hrefOf } from '../live/route.js'
 import type { ErrorRow, PageState } from '../live/state.js'
+import { Chips, serverChips } from '../parts/chips.js'
 import { type Fact, FactList } from '../parts/facts.js'
 import { Filter } from '../parts/filter.js'
 import { clockTime, countText, many, ms } from '../parts/format.js'
+import { parseQuery } from '../parts/query.js'
 import { joined, type Repeated } from '../parts/repeats.js'
 import { type Column, Table } from '../parts/table.js'
 import { Empty, LongText, Path } from '../parts/text.js'
@@ -15,13 +17,20 @@ export const sameness = ({ message, server, name, method }: ErrorRow): string =>
 
 const COLUMNS: readonly Column<Repeated<ErrorRow>>[] = [
   { head: 'Id', cell: ({ id }) => id, width: '6.5rem' },
-  { head: 'At', cell: ({ at }) => clockTime(at), width: '6.5rem', isWide: true },
-  { head: 'Server', cell: ({ server = '–' }) => server, width: 'minmax(4rem, 1fr)', isWide: true },
+  {
+    head: 'At',
+    cell: ({ at }) => clockTime(at),
+    ...{ width: '6.5rem', isWide: true, isNumber: true, sortBy: ({ at }) => Date.parse(at) },
+  },
+  {
+    head: 'Server',
+    cell: ({ server = '–' }) => server,
+    ...{ width: 'minmax(4rem, 1fr)', isWide: true, sortBy: ({ server }) => server },
+  },
   {
     head: 'Called',
     cell: ({ name, method = '–' }) => <span class="name">{name ?? method}</span>,
-    width: 'minmax(0, 1fr)',
-    isWide: true,
+    ...{ width: 'minmax(0, 1fr)', isWide: true, sortBy: ({ name, method }) => name ?? method },
   },
   {
     head: 'Message',
@@ -30,38 +39,67 @@ const COLUMNS: readonly Column<Repeated<ErrorRow>>[] = [
         {times > 1 && <span class="tag">{countText(times)} ×</span>} {message.slice(0, 400)}
       </>
     ),
-    width: 'minmax(0, 4fr)',
+    ...{ width: 'minmax(0, 4fr)', sortBy: ({ message }) => message },
   },
-  { head: 'Took', cell: error => ms(error.ms), width: '5rem', isNumber: true, isWide: true },
+  {
+    head: 'Took',
+    cell: error => ms(error.ms),
+    ...{ width: '5rem', isNumber: true, isWide: true, sortBy: error => error.ms },
+  },
 ]
+
+/** A table of errors, newest first, with repeated ones as one row. */
+export const ErrorTable = ({
+  label,
+  errors,
+}: {
+  readonly label: string
+  readonly errors: readonly ErrorRow[]
+}) => {
+  const rows = useMemo(() => joined(errors, sameness), [errors])
+  return (
+    <Table
+      label={label}
+      columns={COLUMNS}
+      rows={rows}
+      keyOf={({ id }) => id}
+      hrefOf={({ id }) => hrefOf('errors', id)}
+      noteOf={({ server, name, method, at }) => (
+        <span class="muted">{[server, name ?? method, clockTime(at)].filter(Boolean).join(' · ')}</span>
+      )}
+      isNoteNarrow
+    />
+  )
+}
 
 /** @internal */
 export const errorsWith = (errors: readonly ErrorRow[], query: string): readonly ErrorRow[] => {
-  const wanted = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const { words, server: wanted } = parseQuery(query)
   const textOf = ({ id, server = '', name = '', method = '', message, fault }: ErrorRow): string =>
     `${id} ${server} ${name} ${method} ${message} ${fault ?? ''}`.toLowerCase()
-  return errors.filter(error => wanted.every(word => textOf(error).includes(word))).reverse()
+  return errors
+    .filter(
+      error =>
+        (wanted === undefined || error.server === wanted) &&
+        words.every(word => textOf(error).includes(word)),
+    )
+    .reverse()
 }
 
 /** Lists the last errors sent to clients. */
 export const Errors = ({ state, filter }: { readonly state: PageState; readonly filter: string }) => {
   const { errors } = state
   const found = useMemo(() => errorsWith(errors ?? [], filter), [errors, filter])
-  const rows = useMemo(() => joined(found, sameness), [found])
+  const chips = useMemo(() => serverChips((errors ?? []).map(({ server }) => server)), [errors])
   if (errors === undefined) return <p class="muted">Loading …</p>
   return (
     <>
       <Filter view="errors" value={filter} label="Filter by id, server, name or words">
         {many(found.length, 'error')} of the last 1,000
       </Filter>
+      <Chips view="errors" filter={filter} all={chips} />
       {found.length > 0 ? (
-        <Table
-          label="Errors"
-          columns={COLUMNS}
-          rows={rows}
-          keyOf={({ id }) => id}
-          hrefOf={({ id }) => hrefOf('errors', id)}
-        />
+        <ErrorTable label="Errors" errors={found} />
       ) : (
         <Empty title={filter === '' ? 'No errors' : 'No matching errors'}>
           <p>Only errors of the proxy appear here, not errors of servers.</p>

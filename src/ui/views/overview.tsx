@@ -6,6 +6,7 @@ import { FactList } from '../parts/facts.js'
 import { age, bytes, countText, many, ms } from '../parts/format.js'
 import { Sparkline } from '../parts/sparkline.js'
 import { CommandText, Empty } from '../parts/text.js'
+import { Failures } from './failures.js'
 import { InFlightView } from './in-flight.js'
 import { ProblemList } from './problem-list.js'
 import { ServerTable } from './servers.js'
@@ -55,13 +56,20 @@ export const Overview = ({ state }: { readonly state: PageState }) => {
   return (
     <>
       <ProblemList all={problemsOf(servers)} />
+      <Failures state={state} />
       <section aria-labelledby="traffic">
         <h3 id="traffic">Traffic</h3>
         <FactList
           all={[
             ['Calls a minute', countText(perMinute(slots))],
             ['Last 10 minutes', <Sparkline slots={slots} />],
-            ['Failed in 10 min', countText(errors)],
+            [
+              'Failed in 10 min',
+              <>
+                {countText(errors)}
+                {errors > 0 && <a href={hrefOf('calls', '', 'is:failed')}> · show</a>}
+              </>,
+            ],
             ['In flight', inFlightText(status.calls, state.inFlight[0]?.ms)],
             ['Overhead p99', servers.overheadP99Ms === undefined ? '–' : `≤ ${ms(servers.overheadP99Ms)}`],
             ['Clients', countText(status.sessions)],

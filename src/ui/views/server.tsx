@@ -1,14 +1,18 @@
+import { useMemo } from 'preact/hooks'
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
 import { type AnyServer, isOn, type PageState, problemsOf, type ServerRow, stateMsOf } from '../live/state.js'
+import { Charts } from '../parts/chart.js'
 import { Action } from '../parts/dialog.js'
 import { type Fact, FactList } from '../parts/facts.js'
 import { age, bytes, countText, many, ms } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
-import { Sparkline } from '../parts/sparkline.js'
+import { serverFilter } from '../parts/query.js'
 import { Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { ToolSwitches } from '../tools/switches.js'
+import { CallTable } from './calls.js'
+import { ErrorTable } from './errors.js'
 import { Log } from './log.js'
 import { ProblemList } from './problem-list.js'
 
@@ -45,9 +49,27 @@ export const hiddenText = ({ hidden, leftOut }: ServerRow): string => {
   return [...hidden, ...(hidden.length > 0 && more > 0 ? [`${countText(more)} more`] : [])].join(', ')
 }
 
-const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
+/** Returns the place of a server in the configuration file. */
+const placeOf = ({ line }: AnyServer, { status }: PageState): string | undefined =>
+  line === undefined ? undefined : `${status?.config?.file ?? 'line '}:${line}`
+
+/** Formats how often a server was started again. @internal */
+export const restartsOf = (
+  { restarts, restartedMs, failures }: ServerRow,
+  { now, serversAt }: PageState,
+): string => {
+  const last = restartedMs === undefined ? '' : `, the last ${age(restartedMs + now - serversAt)} ago`
+  const row = failures > 1 ? `; ${countText(failures)} failures in a row` : ''
+  return `${restarts}${last}${row}`
+}
+
+const listsOf = (server: ServerRow) => {
   const lists = listText(server)
   const hasTools = (server.items?.tools ?? 0) > 0
+  return hasTools ? <a href={hrefOf('tools', '', serverFilter(server.name))}>{lists}</a> : lists
+}
+
+const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
   return [
     [
       'State',
@@ -56,18 +78,20 @@ const factsOf = (server: ServerRow, state: PageState): readonly Fact[] => {
         {server.connections > 0 && <span class="muted"> for {age(stateMsOf(server, state))}</span>}
       </>,
     ],
+    [server.transport === 'stdio' ? 'Command' : 'Address', server.target && <code>{server.target}</code>],
     ['Transport', server.transport],
     ['Revision', server.revision ?? '–'],
-    ...(server.url === undefined ? [] : [['Address', server.url] as const]),
+    ['Configured', placeOf(server, state)],
+    ['Restarts', restartsOf(server, state)],
+    ['For clients at', server.url],
     ['Processes', server.pids.length === 0 ? '–' : `${server.pids.join(', ')} · ${bytes(server.rssBytes)}`],
-    ['Lists', hasTools ? <a href={hrefOf('tools', '', server.name)}>{lists}</a> : lists],
+    ['Lists', listsOf(server)],
     ['Left out', leftOutText(server) || undefined],
     ['Hidden tools', hiddenText(server) || undefined],
     ['Last error', server.lastError && `${server.lastError.message} (${age(server.lastError.agoMs)} ago)`],
     ['Clients', countText(server.clients)],
     ['In flight', countText(server.inFlight)],
     ['p50, p99', server.p50Ms === undefined ? '–' : `${ms(server.p50Ms)}, ${ms(server.p99Ms)}`],
-    ['Last 10 minutes', <Sparkline slots={server.slots} />],
   ]
 }
 
@@ -99,6 +123,79 @@ const Actions = ({ server }: { readonly server: AnyServer }) => {
 const stampOf = ({ items, leftOut }: ServerRow, { status }: PageState): string =>
   [items?.tools, leftOut?.filter, status?.config?.generation].join()
 
+/** Maximum calls and errors on the page of a server. */
+const LATEST = 8
+
+/** The latest calls and errors of a server, with links to all. */
+const Latest = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
+  const calls = useMemo(() => latestOf(state.calls, name), [state.calls, name])
+  const errors = useMemo(() => latestOf(state.errors, name), [state.errors, name])
+  return (
+    <>
+      {errors.length > 0 && (
+        <section aria-labelledby="latest-errors">
+          <h3 id="latest-errors">
+            Latest errors <a href={hrefOf('errors', '', serverFilter(name))}>all</a>
+          </h3>
+          <ErrorTable label="Latest errors" errors={errors} />
+        </section>
+      )}
+      {calls.length > 0 && (
+        <section aria-labelledby="latest-calls">
+          <h3 id="latest-calls">
+            Latest calls <a href={hrefOf('calls', '', serverFilter(name))}>all</a>
+          </h3>
+          <CallTable label="Latest calls" calls={calls} />
+        </section>
+      )}
+    </>
+  )
+}
+
+const latestOf = <T extends { readonly server?: string | undefined }>(
+  all: readonly T[] | undefined,
+  name: string,
+): readonly T[] =>
+  (all ?? [])
+    .filter(({ server }) => server === name)
+    .slice(-LATEST)
+    .reverse()
+
+/** The facts of an enabled server, and its last ten minutes. */
+const RunningServer = ({
+  server,
+  state,
+  slotMs,
+}: {
+  readonly server: ServerRow
+  readonly state: PageState
+  readonly slotMs: number
+}) => {
+  const { lastFault, slots } = server
+  return (
+    <>
+      <section aria-labelledby="facts">
+        <h3 id="facts">Facts</h3>
+        <FactList all={factsOf(server, state)} />
+      </section>
+      {lastFault !== undefined && (
+        <p class="muted">
+          Last error of a client: <a href={hrefOf('errors', lastFault.id)}>{lastFault.id}</a>,{' '}
+          {lastFault.message}
+        </p>
+      )}
+      <section aria-labelledby="charts">
+        <h3 id="charts">Last 10 minutes</h3>
+        {slots.some(({ calls }) => calls > 0) ? (
+          <Charts slots={slots} slotMs={slotMs} nowMs={state.now} />
+        ) : (
+          <p class="muted">No call reached it.</p>
+        )}
+      </section>
+    </>
+  )
+}
+
 /** A server: its state, its last messages, and the actions on it. */
 export const ServerPage = ({ state, name }: { readonly state: PageState; readonly name: string }) => {
   const server = state.servers?.servers.find(one => one.name === name)
@@ -121,18 +218,12 @@ export const ServerPage = ({ state, name }: { readonly state: PageState; readonl
         <Actions server={server} />
       </div>
       <ProblemList all={problemsOf(state.servers, name)} isOwn />
-      {isRunning && (
-        <section aria-labelledby="facts">
-          <h3 id="facts">Facts</h3>
-          <FactList all={factsOf(server, state)} />
-        </section>
+      {isRunning ? (
+        <RunningServer server={server} state={state} slotMs={state.servers.slotMs} />
+      ) : (
+        server.line !== undefined && <p class="muted">Configured at {placeOf(server, state)}</p>
       )}
-      {isRunning && server.lastFault !== undefined && (
-        <p class="muted">
-          Last error of a client: <a href={hrefOf('errors', server.lastFault.id)}>{server.lastFault.id}</a>,{' '}
-          {server.lastFault.message}
-        </p>
-      )}
+      <Latest state={state} name={name} />
       {isRunning && <ToolSwitches key={name} server={name} stamp={stampOf(server, state)} />}
       <section aria-labelledby="log">
         <h3 id="log">Log</h3>
