@@ -3,7 +3,7 @@ import { principalHash } from '../input-required/retry/request-states.js'
 import type { Sealer } from '../input-required/retry/sealed-state.js'
 
 /** A task as its server knows it. */
-interface OwnTask {
+export interface OwnTask {
   /** The name of the server. */
   readonly server: string
   readonly id: string

@@ -189,6 +189,7 @@ t.test('an id of more than 1 KiB does not reach the client', async t => {
   await settled()
   a.last('tools/call').becomes({ resultType: 'task', taskId: 'i'.repeat(1025), status: 'working' })
   t.match(call.ended, { code: -32603, message: /an id of more than 1024 bytes/ })
+  t.same(a.last('tasks/cancel').params, { taskId: 'i'.repeat(1025) })
   const invalid = client.call('tools/call', { name: 'a__big' })
   await settled()
   a.last('tools/call').becomes({ resultType: 'task', taskId: 5, status: 'working' })
