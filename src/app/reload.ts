@@ -160,7 +160,7 @@ export class Reloader {
     this.#found = loaded.problems
     if (loaded.config === undefined || reasons.length > 0) {
       this.#refuse(reasons)
-      this.#endRemovedUsers(loaded.config)
+      this.#endRemovedUsers(loaded)
       return
     }
     let diff: ConfigDiff
@@ -196,14 +196,15 @@ export class Reloader {
   }
 
   /** An error elsewhere in the file must not keep the access of users and tokens that it no longer has. */
-  #endRemovedUsers(refused: ProxyConfig | undefined): void {
+  #endRemovedUsers({ config, auth: other }: Loaded): void {
     const { apply, file, log } = this.#options
+    const refused = config?.auth ?? other
     if (refused === undefined || this.#active === undefined) return
     const next = withoutRemovedUsers(this.#active, refused)
     if (next === undefined) return
     apply(next)
     this.#active = next
-    log.warn({ file }, 'ended the access of users and tokens that the rejected configuration lacks')
+    log.warn({ file }, 'ended the access of users, tokens and scopes that the rejected configuration lacks')
   }
 
   /** Returns the reasons to reject a configuration. */

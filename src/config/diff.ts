@@ -44,12 +44,12 @@ const authInForce = (running: AuthConfig | undefined, next: AuthConfig | undefin
 }
 
 /**
- * Returns the configuration in force without the users, tokens and subjects that another one lacks; undefined
- * if it lacks none. Pure.
+ * Returns the configuration in force without the users, tokens, subjects and scopes that another `auth`
+ * lacks; undefined if it lacks none. Pure.
  */
-export const withoutRemovedUsers = (running: ProxyConfig, next: ProxyConfig): ProxyConfig | undefined => {
-  if (running.auth === undefined || next.auth === undefined) return undefined
-  const kept = new Map(next.auth.people.map(person => [person.name, person]))
+export const withoutRemovedUsers = (running: ProxyConfig, next: AuthConfig): ProxyConfig | undefined => {
+  if (running.auth === undefined) return undefined
+  const kept = new Map(next.people.map(person => [person.name, person]))
   const people = running.auth.people.flatMap(person => {
     const other = kept.get(person.name)
     if (other === undefined) return []
@@ -57,11 +57,23 @@ export const withoutRemovedUsers = (running: ProxyConfig, next: ProxyConfig): Pr
     const subjects = person.subjects.filter(({ issuer, sub }) =>
       other.subjects.some(each => each.issuer === issuer && each.sub === sub),
     )
-    return [{ ...person, tokens, subjects }]
+    const scopes = scopesInBoth(person.scopes, other.scopes, running.auth?.baseScope)
+    return [{ ...person, tokens, subjects, scopes }]
   })
   return isSameValue(people, running.auth.people)
     ? undefined
     : { ...running, auth: { ...running.auth, people } }
+}
+
+/** Undefined means the base scope alone. */
+const scopesInBoth = (
+  one: readonly string[] | undefined,
+  other: readonly string[] | undefined,
+  base = '',
+): readonly string[] | undefined => {
+  const kept = other ?? [base]
+  const scopes = (one ?? [base]).filter(scope => kept.includes(scope))
+  return scopes.length === (one ?? [base]).length ? one : scopes
 }
 
 /** Compares the configuration in force with another one. Pure. */

@@ -80,8 +80,8 @@ const parse = (text: string, file: string, { env, later, ignoresLockFile }: Sour
     later !== undefined,
   )
   const guards = readGuards(contents.settings, context)
-  if (guards === 'invalid')
-    return withFiles({ config: undefined, problems: report.problems, disabled }, outer)
+  if (guards.is === 'invalid')
+    return withFiles({ config: undefined, problems: report.problems, disabled, auth: guards.access }, outer)
   const { access, cluster, callGuards } = guards
   const clusterItem = contents.settings.get('cluster')
   if (clusterItem !== undefined && access === undefined) report.nameWarning(clusterItem, ONE_PRINCIPAL)
@@ -102,9 +102,11 @@ const readGuards = (settings: Contents['settings'], context: ReadContext) => {
   const cluster = readCluster(settings, context)
   const rules = readRules(settings, context)
   const lock = readLock(settings, context)
-  if (access === 'invalid' || cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
-    return 'invalid'
-  return { access, cluster, callGuards: { ...(rules.length > 0 && { rules }), ...(lock && { lock }) } }
+  if (access === 'invalid') return { is: 'invalid' } as const
+  if (cluster === 'invalid' || rules === 'invalid' || lock === 'invalid')
+    return { is: 'invalid', access } as const
+  const callGuards = { ...(rules.length > 0 && { rules }), ...(lock && { lock }) }
+  return { is: 'valid', access, cluster, callGuards } as const
 }
 
 /** Adds `listen.path` to a `publicUrl` without a path. */

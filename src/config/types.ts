@@ -469,8 +469,10 @@ export interface DisabledServer {
 
 /** The result of reading a file. */
 export interface Loaded {
-  /** Undefined if the file or its `auth` is unusable; `problems` then holds an error. */
+  /** Undefined if the file is unusable; `problems` then holds an error. */
   readonly config: ProxyConfig | undefined
+  /** The valid `auth` of a file that is unusable for another reason. */
+  readonly auth?: AuthConfig | undefined
   /** In the order of the file. */
   readonly problems: readonly Problem[]
   readonly disabled: readonly DisabledServer[]

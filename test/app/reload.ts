@@ -163,7 +163,7 @@ t.test('an error elsewhere in the file does not keep the access of removed users
   await bench.reloader.reload()
   t.match(bench.last, { result: 'refused' })
   t.match(bench.applied, [{ added: [], settings: ['auth'] }], 'nothing else is applied')
-  t.match(bench.logged.at(-1), 'ended the access of users and tokens')
+  t.match(bench.logged.at(-1), 'ended the access of users, tokens and scopes')
   const now = bench.config.auth?.people ?? []
   t.same(
     now.map(({ name, tokens }) => [name, tokens.map(({ sha256 }) => sha256[0]).join('')]),
@@ -174,6 +174,23 @@ t.test('an error elsewhere in the file does not keep the access of removed users
   bench.write(wrong, { auth: { people: { alice: {} }, typo: 1 } })
   await bench.reloader.reload()
   t.equal(bench.applied.length, 1, 'without a valid auth, nothing is')
+})
+
+t.test('an error in any guard of the file does not keep the access of removed users and scopes', async t => {
+  const token = (text: string) => ({ hash: `sha256:${text.repeat(64)}` })
+  const admin = { tokens: [token('a')], scopes: ['mcp', 'mcp:admin'] }
+  const people = { alice: admin, bob: { tokens: [token('b')] } }
+  for (const guard of [{ rules: [{ typo: 1 }] }, { lock: 'gone.lock.json' }, { cluster: {} }]) {
+    const bench = await Bench.on(t, ONE, { auth: { people } })
+    bench.write(ONE, { ...guard, auth: { people: { alice: { ...admin, scopes: ['mcp'] } } } })
+    await bench.reloader.reload()
+    t.match(bench.last, { result: 'refused' })
+    t.match(bench.config.auth?.people, [{ name: 'alice', scopes: ['mcp'] }], Object.keys(guard)[0])
+    t.equal(bench.config.auth?.people.length, 1)
+    bench.write(ONE, { ...guard, auth: { people: { alice: { tokens: [token('a')] } } } })
+    await bench.reloader.reload()
+    t.equal(bench.applied.length, 1, 'the base scope is the same')
+  }
 })
 
 t.test('the last server can be disabled or removed', async t => {

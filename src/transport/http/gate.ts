@@ -262,7 +262,11 @@ export class HttpGate {
   }
 
   #logFailure(error: unknown): void {
-    this.#options.log.error({ err: error }, 'a request could not be handled')
+    const { log } = this.#options
+    const message = 'a request could not be handled'
+    // An expected refusal, such as the one of every request during the start.
+    if (isUnavailable(error)) log.debug({ why: error.message }, message)
+    else log.error({ err: error }, message)
   }
 
   #refused({ method, url, headers }: IncomingMessage, status: number, remoteAddress: string): void {
