@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 // another. Each line of test/vectors/*.jsonl has one of these forms:
 //
 //   {"t":rule,"c":client's revision,"s":server's revision,"note"?,"steps":[[direction,message],…]}
+//   {"t":rule,"c":…,"s":…,"note"?,"rules":the rules of the configuration,"steps":[…,["page",{"isAllowed":true}],…]}
 //   {"t":rule,"check":requirement that a test of another kind covers}
 //
 // R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c",
@@ -36,6 +37,8 @@ const LABELLED = new Set([
   'taskids',
   'mcp-name',
   'io.modelcontextprotocol/subscriptionid',
+  // The text of a question of our own, which has a time, and what names it.
+  ...['message', 'text', 'url', 'errorid', 'expiresat'],
 ])
 const LABEL = /^[#~][a-z]*\d*$/
 /** A sealed text is opaque except for its key; the id of a task is marked as one. */

@@ -42,7 +42,7 @@ const setUp = async (
         body: '',
       })) as Loose
     ).value.approvals
-  const reload = (next: readonly object[]): void =>
+  const reload = (next: readonly object[]) =>
     proxy.reload(configWith(auth, { ...more, ...(next.length > 0 ? { rules: next } : { rules: undefined }) }))
   return { ...authorized, call, urlOf, waiting, reload, browser: () => new Browser(origin, origin) }
 }

@@ -151,7 +151,13 @@ export const createMux = (
     isIsolated,
     isAlone,
     uris = 'preserve',
-  }: { dial: Dial; clock: FakeClock; isIsolated: boolean; isAlone?: boolean; uris?: Exposure['uris'] },
+    rules,
+  }: Pick<WorldOptions, 'isAlone' | 'rules'> & {
+    readonly dial: Dial
+    readonly clock: FakeClock
+    readonly isIsolated: boolean
+    readonly uris?: Exposure['uris']
+  },
 ): Router =>
   testRouter({
     servers: aliases.map(alias => ({
@@ -162,6 +168,7 @@ export const createMux = (
     isAlone: isAlone ?? false,
     dial,
     clock,
+    rules,
   })
 
 /** An input-required result as its client reads it. */

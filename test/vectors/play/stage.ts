@@ -1,4 +1,5 @@
 import type { Router } from '../../../src/mux/router.js'
+import type { RuleGate } from '../../../src/mux/rules/gate.js'
 import {
   type ScriptedClient,
   ScriptedHttpClient,
@@ -9,6 +10,7 @@ import {
 import { FakeClock, settled } from '../../support/fake-clock.js'
 import { isLabel, type Json, Labels, Mismatch } from '../../support/match.js'
 import { createMux } from '../../support/proxy/router.js'
+import { gateOf } from '../../support/rules.js'
 import { ScriptedServer } from '../../support/server/scripted-server.js'
 import { aliasesOf, hasTasks, isHttp, methodOf, planOf, rpcOf } from './plan.js'
 import { Provider } from './provide.js'
@@ -54,6 +56,8 @@ export class Stage {
   readonly router: Router
   readonly client: ScriptedClient
   readonly provider: Provider
+  /** Undefined without rules. */
+  readonly gate: RuleGate | undefined
   /** Requests at servers that the vector knows of and that have no answer. */
   open = 0
 
@@ -62,10 +66,12 @@ export class Stage {
     this.vector = vector
     this.labels = new Labels(wording)
     this.servers = aliasesOf(vector).map(alias => new ScriptedServer(planOf(vector, alias), clock))
+    this.gate = this.#gateOf(vector.rules)
     this.router = createMux(
       this.servers.map(({ plan }) => plan.alias),
       {
         clock,
+        rules: this.gate && (() => this.gate),
         isIsolated: vector.note?.startsWith('isolated') === true,
         isAlone: vector.note?.startsWith('bridge') === true,
         uris: /^skills|exposed URIs/.test(vector.note ?? '') ? 'prefix' : 'preserve',
@@ -74,6 +80,13 @@ export class Stage {
     )
     this.client = this.newClient()
     this.provider = new Provider(this)
+  }
+
+  #gateOf(rules: unknown): RuleGate | undefined {
+    if (rules === undefined) return undefined
+    const pageUrl = (id: string): string => `https://p.test/approvals/${id}`
+    const approvals = { router: () => this.router, pageUrl, hasCommands: () => true }
+    return gateOf(rules, { clock: this.clock, approvals })
   }
 
   newClient(): ScriptedClient {
@@ -148,7 +161,17 @@ export class Stage {
         return await this.#clientHears(step, index)
       case 'p>s':
         return await this.#serverHears(step, index)
+      case 'page':
+        return await this.#pageDecides(step)
     }
+  }
+
+  async #pageDecides({ message }: Step): Promise<void> {
+    const records = this.gate?.approvals?.records
+    const [approval] = records?.waiting ?? []
+    if (approval === undefined) throw new Mismatch('no call waits')
+    records?.decide(approval, message['isAllowed'] === true, { by: 'local', via: 'page' })
+    await this.quiet()
   }
 
   async #clientSays(step: Step, index: number): Promise<void> {

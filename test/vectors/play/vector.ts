@@ -3,7 +3,7 @@ import { clientEnvelope } from '../../support/era/codec.js'
 import type { Json } from '../../support/match.js'
 
 /** Who sends a step to whom. */
-type Direction = 'c>p' | 'p>c' | 'p>s' | 's>p'
+type Direction = 'c>p' | 'p>c' | 'p>s' | 's>p' | 'page'
 
 /** One message of a vector. */
 export interface Step {
@@ -19,6 +19,8 @@ export interface Vector {
   readonly client: string
   readonly server: string
   readonly note: string | undefined
+  /** The rules of the configuration; undefined without any. */
+  readonly rules: unknown
   readonly steps: readonly Step[]
   /** What follows from the last word of a server is not told. */
   readonly isOpen: boolean
@@ -67,6 +69,7 @@ export const readVectors = (): readonly Vector[] =>
         client: line['c'] as string,
         server: line['s'] as string,
         note: line['note'] as string | undefined,
+        rules: line['rules'],
         steps,
         isOpen: steps.at(-1)?.way === 's>p',
       }
