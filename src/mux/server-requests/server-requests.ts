@@ -4,7 +4,7 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Clock, Timer } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { mayContain } from '../../kernel/json/edit.js'
-import { type JsonText, memberOf, textMember, textOf } from '../../kernel/json/text.js'
+import { type JsonText, memberOf, textMember, textOf, withoutMember } from '../../kernel/json/text.js'
 import type { Logger } from '../../kernel/logger.js'
 import { type Client, type Request, type ServerRequest, viewerOf } from '../../model/links.js'
 import { type Answer, failed, type Outcome, succeeded } from '../../model/outcome.js'
@@ -284,9 +284,9 @@ export class ServerRequests {
       observer?.(outcome)
     }
     const names = taskNames(this.#context.sessionTasks, connection, request, { client, inFlight })
-    const params = this.#paramsFor(request, names)
     const forServer = names && ((result: JsonText) => withRelated(result, reversed(names)))
     const mayBeTask = connection.shares.isAlone && hasOwnTasks(client) && asksForTask(request)
+    const params = this.#paramsFor(request, names, mayBeTask)
     const passed = new PassedRequest(request, { params, forServer, isRepaired, mayBeTask, over })
     const isReturned = client.serverRequests === 'returned'
     if (!isCertain && !isReturned)
@@ -333,11 +333,12 @@ export class ServerRequests {
     else this.#open.set(connection, count)
   }
 
-  #paramsFor(request: ServerRequest, names: TaskNames | undefined): JsonText | undefined {
-    if (!isKnownQuestion(request.method)) return request.params
-    const params = request.params && withRelated(request.params, names)
-    const isSampling = request.method === 'sampling/createMessage'
-    return this.isShared && isSampling && params !== undefined ? withoutContext(params) : params
+  #paramsFor(request: ServerRequest, names: TaskNames | undefined, mayBeTask: boolean): JsonText | undefined {
+    if (request.params === undefined || !isKnownQuestion(request.method)) return request.params
+    const named = withRelated(request.params, names)
+    // Only a single server learns that clients have tasks.
+    const params = mayBeTask || !asksForTask(request) ? named : withoutMember(named, 'task')
+    return this.isShared && request.method === 'sampling/createMessage' ? withoutContext(params) : params
   }
 }
 

@@ -13,9 +13,9 @@ export interface TaskOrigins {
 }
 
 /**
- * Returns the origin of a server message: the request that it is known to be about, or else the request or the
- * session of the task that it names (2025-11-25, basic/utilities/tasks, "Related Task"). Otherwise, `originOf`
- * decides.
+ * Returns the origin of a server message: the request that it is known to be about, or else the request or
+ * the session of the task that it names (2025-11-25, basic/utilities/tasks, "Related Task"). Otherwise,
+ * `originOf` decides.
  */
 export const messageOrigin = (
   { calls, sessionTasks }: TaskOrigins,

@@ -303,6 +303,17 @@ t.test('a session gets the result, the state and the questions of its task under
   t.equal(client.heard('notifications/tasks/status').length, 1, 'its result was the last news')
 })
 
+t.test('a client answers questions of one of several servers at once, not as a task', async t => {
+  const { world, a } = await start(legacy)
+  const client = await session(world)
+  await create(world, client)
+  const params = { message: 'm', requestedSchema: { type: 'object', properties: {} } }
+  const _meta = { [RELATED]: { taskId: 't1' } }
+  a.link.ask('elicitation/create', { ...params, task: { ttl: 1 }, _meta })
+  const { _meta: _shown, ...asked } = JSON.parse(String(client.asked[0]?.ask.params))
+  t.same(asked, params)
+})
+
 t.test('a waiting result has no total limit, but its server must not be silent', async t => {
   const timeouts = { connectMs: 1000, listMs: 1000, callMs: 10_000, totalMs: 20_000 }
   const { world, a } = await start({ ...legacy, options: { timeouts } })
