@@ -62,13 +62,15 @@ export interface ReadLock {
   readonly differences: readonly KeptDifference[]
   /** Reports the differences; removed items only if the list is whole. */
   wasRead(isWhole: boolean): void
+  /** Forgets the differences, because no connection has the list any more. */
+  released(): void
 }
 
 /** PORT. Compares the lists and instructions of a server with the lock file. */
 export interface ListLock {
   /** True if calls of items that differ may be refused or asked about. */
   readonly isEnforced: boolean
-  /** The number of differences in the last readings, and as many of them as are kept. */
+  /** The number of differences in the lists that connections have, and as many of them as are kept. */
   readonly count: number
   readonly differences: readonly KeptDifference[]
   /** Undefined for a list that is not locked. */

@@ -329,8 +329,9 @@ export class ConnectionLists {
       if (listed === undefined) return
       const holders = (this.#holders.get(listed) ?? 0) + by
       this.#holders.set(listed, holders)
-      if (holders === (by === 1 ? 1 : 0))
-        this.#bytes.set(server, (this.#bytes.get(server) ?? 0) + by * listed.bytes)
+      if (holders !== (by === 1 ? 1 : 0)) return
+      this.#bytes.set(server, (this.#bytes.get(server) ?? 0) + by * listed.bytes)
+      if (holders === 0) listed.locked?.released()
     }
     count(now?.listed, 1)
     count(state.known?.listed, -1)

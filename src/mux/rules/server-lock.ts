@@ -41,6 +41,14 @@ const REPORTED_MAX = 10_000
 const isLockedList = (list: ListName): list is LockedList =>
   (LOCKED_LISTS as readonly ListName[]).includes(list)
 
+/** The reading of the instructions, which all connections share. */
+const INSTRUCTIONS = {}
+
+interface FoundDifferences {
+  readonly count: number
+  readonly kept: readonly KeptDifference[]
+}
+
 /** Compares the lists and instructions of one server with the lock file, and reports each difference once. */
 export class ServerLock implements ListLock {
   readonly #server: string
@@ -48,9 +56,8 @@ export class ServerLock implements ListLock {
   readonly #rules: LockRules
   readonly #context: ServerLockContext
   readonly #reported = new Set<string>()
-  /** The differences of the last reading of each list, and of the instructions. */
-  readonly #kept = new Map<LockedList | 'instructions', readonly KeptDifference[]>()
-  readonly #counts = new Map<LockedList | 'instructions', number>()
+  /** The differences of each list that connections have, by its reading, and of the instructions. */
+  readonly #found = new Map<object, FoundDifferences>()
 
   constructor(server: string, locked: LockedServer, rules: LockRules, context: ServerLockContext) {
     this.#server = server
@@ -65,18 +72,21 @@ export class ServerLock implements ListLock {
   }
 
   get count(): number {
-    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+    const all = [...this.#found.values()].map(({ count }) => count)
+    return Math.max(this.differences.length, ...all)
   }
 
+  /** Connections of several principals may have the same differences. */
   get differences(): readonly KeptDifference[] {
-    return [...this.#kept.values()].flat()
+    const kept = [...this.#found.values()].flatMap(found => found.kept)
+    return [...new Map(kept.map(one => [JSON.stringify(one), one])).values()]
   }
 
   read(list: ListName, raw: readonly JsonText[]): ReadLock | undefined {
     if (!isLockedList(list)) return undefined
     const compared = raw.map(item => this.#compare(list, item))
     const found = compared.filter(difference => difference !== undefined)
-    return {
+    const reading: ReadLock = {
       states: compared.map((difference, at) => difference && this.#stateOf(list, difference, raw[at])),
       get differences() {
         return found.map(keptOf)
@@ -85,9 +95,11 @@ export class ServerLock implements ListLock {
         const sent = new Set(raw.map(item => textMember(item, LISTS[list].identity) ?? ''))
         const { ignore } = this.#rules
         const removed = isWhole ? removedItems(this.#server, this.#locked, { list, sent, ignore }) : []
-        this.#report(list, [...found, ...removed])
+        this.#report(reading, [...found, ...removed])
       },
+      released: () => void this.#found.delete(reading),
     }
+    return reading
   }
 
   instructions(text: string | undefined): string | undefined {
@@ -98,7 +110,7 @@ export class ServerLock implements ListLock {
 
   met(instructions: string | undefined): void {
     const difference = this.#compareInstructions(instructions)
-    this.#report('instructions', difference === undefined ? [] : [difference])
+    this.#report(INSTRUCTIONS, difference === undefined ? [] : [difference])
   }
 
   #compareInstructions(text: string | undefined): Difference | undefined {
@@ -125,16 +137,16 @@ export class ServerLock implements ListLock {
     return { reason: 'tool-changed', fields, isHidden, shown, sent: isHidden ? undefined : sent }
   }
 
-  #report(list: LockedList | 'instructions', found: readonly Difference[]): void {
-    this.#kept.delete(list)
-    this.#counts.set(list, found.length)
+  #report(reading: object, found: readonly Difference[]): void {
+    this.#found.delete(reading)
     // Differences of other servers leave less room, but hide none from the log and the audit.
     const shown = found.slice(0, REPORTED_AT_ONCE).map(difference => {
       const kept = keptOf(difference)
       if (this.#isNew(difference)) this.#reportOne(kept)
       return kept
     })
-    this.#kept.set(list, shown.slice(0, Math.max(0, this.#context.room())))
+    const kept = shown.slice(0, Math.max(0, this.#context.room()))
+    if (found.length > 0) this.#found.set(reading, { count: found.length, kept })
   }
 
   #isNew({ kind, name, change, fields }: Difference): boolean {
