@@ -100,7 +100,6 @@ const configOf = (folder, loginUrl) => {
         },
         tickets: { url: loginUrl, ...eager },
         billing: { command: ['billing-mcp'] },
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the configuration
         crm: { url: 'https://crm.example/mcp', headers: { Authorization: 'Bearer ${CRM_TOKEN}' } },
         archive: { ...demo('files'), disabled: true },
       },
@@ -160,7 +159,9 @@ const VIEWS = [
 const SCHEMES = ['light', 'dark']
 
 const takeDocs = async page => {
-  await page.setViewportSize({ width: 1280, height: 860 })
+  // Readers have the command; this checkout has it elsewhere.
+  await page.evaluate("sessionStorage.command = 'mcp-proxy'")
+  await page.setViewportSize({ width: 1040, height: 560 })
   for (const colorScheme of SCHEMES) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await sleep(200)

@@ -275,6 +275,7 @@ t.test('limits have names in words, servers come first, and a server tells its l
   t.equal(humanName('callsPerServer'), 'calls per server')
   const html = shown('#/configuration', { config })
   t.ok(html.indexOf('&quot;servers&quot;') < html.indexOf('&quot;limits&quot;'))
+  t.match(html, /aria-label="Servers in the file".*github.*ready.*npx -y server-github.*>12<.*in-force/s)
   const lastError = { message: 'exited with code 3', agoMs: 4000 }
   const one = server({ lastError, hidden: ['secret'], leftOut: { filter: 3, broken: 0, twice: 0 } })
   t.equal(hiddenText(one), 'secret, 2 more')

@@ -1,12 +1,63 @@
 import type { ConfigView } from '../../control/api/views.js'
 import { change, withOwnCommand } from '../live/api.js'
-import type { PageState } from '../live/state.js'
+import { hrefOf } from '../live/route.js'
+import { type AnyServer, isOn, type PageState } from '../live/state.js'
 import { Action } from '../parts/dialog.js'
 import { clockTime } from '../parts/format.js'
 import { Lamp } from '../parts/lamp.js'
+import { type Column, Table } from '../parts/table.js'
 import { CommandText, LongText } from '../parts/text.js'
 
-const serversFirst = ({ servers, ...settings }: ConfigView['config']): object => ({ servers, ...settings })
+/** Puts the servers first, each with its name and its transport first. */
+const serversFirst = ({ servers, ...settings }: ConfigView['config']): object => ({
+  servers: servers.map(({ name, transport, ...more }) => ({ name, transport, ...more })),
+  ...settings,
+})
+
+/** The configured servers with what they start or address, and their lines in the file. */
+const ServerPlaces = ({ state }: { readonly state: PageState }) => {
+  const servers = state.servers?.servers ?? []
+  if (servers.length === 0) return null
+  return (
+    <section aria-labelledby="servers-in-file">
+      <h3 id="servers-in-file">Servers</h3>
+      <Table
+        label="Servers in the file"
+        columns={PLACES}
+        rows={servers}
+        keyOf={({ name }) => name}
+        hrefOf={({ name }) => hrefOf('servers', name)}
+        noteOf={server => <code class="muted">{targetOf(server)}</code>}
+        isNoteNarrow
+      />
+    </section>
+  )
+}
+
+const targetOf = (server: AnyServer): string => (isOn(server) ? (server.target ?? '') : '')
+
+const PLACES: readonly Column<AnyServer>[] = [
+  {
+    head: 'Server',
+    cell: ({ name }) => <span class="name">{name}</span>,
+    ...{ width: 'minmax(5rem, 1fr)', sortBy: ({ name }) => name },
+  },
+  {
+    head: 'State',
+    cell: ({ state }) => <Lamp word={state} />,
+    ...{ width: '8.2rem', sortBy: ({ state }) => state },
+  },
+  {
+    head: 'Command or address',
+    cell: server => <code>{targetOf(server)}</code>,
+    ...{ width: 'minmax(0, 4fr)', isWide: true, sortBy: targetOf },
+  },
+  {
+    head: 'Line',
+    cell: ({ line }) => line ?? '–',
+    ...{ width: '3rem', isNumber: true, sortBy: ({ line }) => line },
+  },
+]
 
 /** Shows the active configuration without secrets, and the problems of the file. */
 export const Configuration = ({ state }: { readonly state: PageState }) => {
@@ -57,6 +108,7 @@ export const Configuration = ({ state }: { readonly state: PageState }) => {
         )}
         {problems.length > 0 && <CommandText text="mcp-proxy check" />}
       </section>
+      <ServerPlaces state={state} />
       <section aria-labelledby="in-force">
         <h3 id="in-force">Active configuration, without secrets</h3>
         <pre tabIndex={0}>
