@@ -4,8 +4,9 @@ import { isDeepStrictEqual } from 'node:util'
 // another. Each line of test/vectors/*.jsonl has one of these forms:
 //
 //   {"t":rule,"c":client's revision,"s":server's revision,"note"?,"steps":[[direction,message],…]}
-//   {"t":rule,"c":…,"s":…,"note"?,"rules":the rules of the configuration,"steps":[…,["page",{"isAllowed":true}],…]}
 //   {"t":rule,"check":requirement that a test of another kind covers}
+//
+// With "rules":the rules of the configuration, a step ["page",{"isAllowed":true}] decides about a call.
 //
 // R1 to R5 are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Directions are "c>p", "p>c",
 // "p>s" and "s>p". The suffix "!" marks an intentionally invalid message, ":a" the server with that alias.

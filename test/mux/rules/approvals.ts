@@ -175,6 +175,28 @@ t.test('a form without an answer times out', async t => {
   t.same(world.sent, [])
 })
 
+t.test('the time that a person takes is not time of the server', async t => {
+  const timeouts = { connectMs: 1000, listMs: 1000, callMs: 60_000, totalMs: 60_000 }
+  const world = new AskingWorld([ASK], {
+    script: { tools: [tool('refund')], options: { timeouts } },
+  })
+  for (const about of [{ capabilities: FORM }, { capabilities: FORM, revision: '2026-07-28' as const }]) {
+    const client = await world.client(about)
+    const first = refund(client)
+    await world.world.pass(240_000, 1000)
+    const isReturned = first.ended !== SENT || first.ends.length > 0
+    const call = isReturned ? again(first, { approval: ONCE }) : first
+    if (!isReturned) await answer(client, ONCE)
+    await settled()
+    const before = world.sent.length
+    await world.world.pass(59_000, 1000)
+    t.equal(call.ended, SENT)
+    await world.world.pass(2000, 1000)
+    t.not(call.ended, SENT, 'then its time is over')
+    t.equal(world.sent.length, before, 'a call that timed out is not sent again')
+  }
+})
+
 t.test('two equal calls in flight get two questions', async t => {
   const world = new AskingWorld([ASK])
   const client = await world.client({ capabilities: FORM })

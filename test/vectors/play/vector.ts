@@ -20,7 +20,7 @@ export interface Vector {
   readonly server: string
   readonly note: string | undefined
   /** The rules of the configuration; undefined without any. */
-  readonly rules: unknown
+  readonly rules?: unknown
   readonly steps: readonly Step[]
   /** What follows from the last word of a server is not told. */
   readonly isOpen: boolean
