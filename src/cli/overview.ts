@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Loaded } from '../config/types.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
+import { isShortCommand } from '../kernel/machine/own-command.js'
 import type { ProxyStatus } from '../telemetry/status/status.js'
 import { findServers } from './setup/finding.js'
 import { configTarget, loadFile } from './shared/configuration.js'
@@ -28,7 +29,7 @@ export const overview = async (): Promise<number> => {
     ].join('\n'),
   )
   const first = errors > 0 ? CHECK : clients.length === 0 ? INSTALL : STATUS
-  printToStderr(['', 'Next:', ...[first, LIST, DOCTOR].map(next)].join('\n'))
+  printToStderr(['', 'Next:', ...[first, LIST, DOCTOR].map(each => next(each, 15))].join('\n'))
   return EXIT.ok
 }
 
@@ -40,7 +41,9 @@ const STATUS: Next = ['status', 'show the state of each server']
 const LIST: Next = ['list', 'list the tools clients see']
 const DOCTOR: Next = ['doctor', 'find problems and print the fix for each']
 
-const next = ([command, about]: Next): string => `  mcp-proxy ${command.padEnd(15)}${about}`
+/** The path of a clone makes commands long, so that their texts stand below them. */
+const next = ([command, about]: Next, width = command.length + 3): string =>
+  isShortCommand() ? `  mcp-proxy ${command.padEnd(width)}${about}` : `  mcp-proxy ${command}\n      ${about}`
 
 /** Lists the servers of all clients with their files and scopes; starts and writes nothing. */
 const beginning = async (): Promise<number> => {
@@ -57,8 +60,9 @@ const beginning = async (): Promise<number> => {
   )
   for (const problem of found.problems) printToStderr(problem.message)
   const about = isBare ? 'writes a configuration to begin with' : 'puts one proxy in front of them'
-  printToStderr(`\nNext:\n  mcp-proxy init   ${about}; shows everything before it is written`)
-  if (isBare) printToStderr('  mcp-proxy add NAME -- COMMAND   starts a server once, and adds it')
+  const init = next(['init', `${about}; shows everything before it is written`])
+  printToStderr(`\nNext:\n${init}`)
+  if (isBare) printToStderr(next(['add NAME -- COMMAND', 'starts a server once, and adds it']))
   return EXIT.ok
 }
 

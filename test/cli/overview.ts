@@ -2,9 +2,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { overview } from '../../src/cli/overview.js'
+import { typeAs } from '../../src/kernel/machine/own-command.js'
 import { RawClient } from '../support/client/raw-client.js'
 import { until } from '../support/processes.js'
-import { captured, configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
+import { BIN, captured, configFile, runHere, setEnv, startBin, tiny } from '../support/proxy/start.js'
 
 const DIES = { command: process.execPath, args: ['-e', 'process.exit(3)'], start: 'eager' }
 
@@ -20,6 +21,14 @@ t.test('on a machine without anything the first thing to do is named', async t =
   t.equal(code, 0)
   t.match(out, /^mcp-proxy is not set up yet, and no client on this machine has servers\.$/m)
   t.match(err, /Next:\n {2}mcp-proxy init {3}writes a configuration.*\n {2}mcp-proxy add NAME -- COMMAND /)
+})
+
+t.test('commands with the path of a clone leave room for their texts', async t => {
+  homeless(t, join(t.testdir(), 'none.json'))
+  typeAs(BIN)
+  t.teardown(() => typeAs(''))
+  const { err } = await captured(t, overview)
+  t.match(err, /Next:\n {2}.*mcp-proxy\.js init\n {6}writes a configuration/)
 })
 
 t.test('without a configuration, the servers of all clients are listed, and nothing is written', async t => {
