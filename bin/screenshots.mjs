@@ -160,11 +160,11 @@ const SCHEMES = ['light', 'dark']
 
 const takeDocs = async page => {
   // Readers have the command; this checkout has it elsewhere.
-  await page.evaluate("sessionStorage.command = 'mcp-proxy'")
-  await page.setViewportSize({ width: 1040, height: 560 })
+  await page.evaluate("sessionStorage.command = 'mcp-proxy'; location.hash = '#/servers'")
+  await page.setViewportSize({ width: 1040, height: 668 })
   for (const colorScheme of SCHEMES) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await sleep(200)
+    await sleep(600)
     await page.screenshot({ path: join(DOCS, colorScheme === 'dark' ? 'ui-dark.png' : 'ui.png') })
   }
 }

@@ -1,6 +1,6 @@
 import { render } from 'preact-render-to-string'
 import t from 'tap'
-import { accessOf } from '../../src/ui/tools/access.js'
+import { accessOfTool } from '../../src/ui/tools/access.js'
 import { emptyDraft, fieldKindOf, readDraft, type Schema } from '../../src/ui/tools/drafts.js'
 import { Field, ObjectFields } from '../../src/ui/tools/fields.js'
 import { searchIn } from '../../src/ui/tools/list.js'
@@ -169,7 +169,7 @@ t.test('annotations say what a tool does, and select tools with their server', a
     [undefined, 'unmarked'],
   ]
   for (const [annotations, access] of rows)
-    t.equal(accessOf(annotations), access, JSON.stringify(annotations))
+    t.equal(accessOfTool(annotations), access, JSON.stringify(annotations))
   const tools = rows.map(([annotations], n) => ({
     ...{ name: `s${n % 2}__t${n}`, own: `t${n}`, server: `s${n % 2}`, title: undefined, description: 'x' },
     ...{ annotations, bytes: 100, tokens: 25, calls: 0, errors: 0, p50Ms: undefined, p99Ms: undefined },

@@ -4,7 +4,7 @@ import type { ClientsView, ConfigView } from '../../src/control/api/views.js'
 import { type PageRoute, parseRoute, routePartsOf } from '../../src/ui/live/route.js'
 import { NOTHING, type PageState } from '../../src/ui/live/state.js'
 import { age, bytes, clockTime, ms } from '../../src/ui/parts/format.js'
-import { toggled } from '../../src/ui/parts/query.js'
+import { withToggled } from '../../src/ui/parts/query.js'
 import { joined } from '../../src/ui/parts/repeats.js'
 import { Offered } from '../../src/ui/parts/sign-in.js'
 import { afterClick, sortedBy } from '../../src/ui/parts/sorting.js'
@@ -383,9 +383,9 @@ t.test('conditions in the filter select failed calls, slow ones, and those of a 
   t.same(found('is:slow', 1800), [3])
   t.same(found('is:slow server:github'), [2])
   t.same(found('server:files search'), [3])
-  t.equal(toggled('search', 'is:failed'), 'search is:failed')
-  t.equal(toggled('search is:failed', 'is:failed'), 'search')
-  t.equal(toggled('server:a x', 'server:b'), 'x server:b')
+  t.equal(withToggled('search', 'is:failed'), 'search is:failed')
+  t.equal(withToggled('search is:failed', 'is:failed'), 'search')
+  t.equal(withToggled('server:a x', 'server:b'), 'x server:b')
   const html = shown('#/calls?is%3Aslow', { calls })
   t.match(html, /aria-pressed="false">Failed <span class="muted">1</)
   t.match(html, /aria-pressed="true">Slow \(1\.0 s\) <span class="muted">2</)

@@ -1,5 +1,5 @@
 import { hrefOf, type ViewName } from '../live/route.js'
-import { toggled } from './query.js'
+import { withToggled } from './query.js'
 
 export interface Chip {
   readonly label: string
@@ -25,7 +25,7 @@ export const Chips = ({
         key={condition}
         type="button"
         aria-pressed={filter.split(/\s+/).includes(condition)}
-        onClick={() => location.replace(hrefOf(view, '', toggled(filter, condition)))}
+        onClick={() => location.replace(hrefOf(view, '', withToggled(filter, condition)))}
       >
         {label} <span class="muted">{count}</span>
       </button>

@@ -20,8 +20,8 @@ export const parseQuery = (text: string): Query => {
   }
 }
 
-/** Returns the filter with a condition added, or without it if it is there. One server at most. @internal */
-export const toggled = (text: string, condition: string): string => {
+/** Returns the filter with a condition added, or without it if it is there. One server at most. */
+export const withToggled = (text: string, condition: string): string => {
   const tokens = tokensIn(text)
   if (tokens.includes(condition)) return tokens.filter(token => token !== condition).join(' ')
   const isServer = condition.startsWith('server:')

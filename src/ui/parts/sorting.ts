@@ -9,8 +9,6 @@ export interface Sorting {
 
 /**
  * Returns the sorting after a click on a head: largest numbers or first words, then the reverse, then none.
- *
- * @internal
  */
 export const afterClick = (
   now: Sorting | undefined,
@@ -24,7 +22,7 @@ export const afterClick = (
   return now.order === first ? { head, order: second } : undefined
 }
 
-/** Returns rows sorted by a value, or in their own order without one. Equal rows keep theirs. @internal */
+/** Returns rows sorted by a value, or in their own order without one. Equal rows keep theirs. */
 export const sortedBy = <Row>(
   rows: readonly Row[],
   sortBy: ((row: Row) => SortValue) | undefined,

@@ -4,7 +4,7 @@ import { many, ms } from './format.js'
 const WIDTH = 120
 const HEIGHT = 24
 
-/** Describes the last ten minutes for screen readers. @internal */
+/** Describes the last ten minutes for screen readers. */
 export const sentenceOf = (slots: readonly Slot[]): string => {
   const calls = slots.reduce((sum, slot) => sum + slot.calls, 0)
   if (calls === 0) return 'No calls in the last ten minutes'

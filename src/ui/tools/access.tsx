@@ -5,7 +5,7 @@ export const ACCESS = ['read', 'write', 'destructive', 'unmarked'] as const
 type Access = (typeof ACCESS)[number]
 
 /** Returns what the annotations of a tool say that it does. */
-export const accessOf = (annotations: unknown): Access => {
+export const accessOfTool = (annotations: unknown): Access => {
   if (!isRecord(annotations)) return 'unmarked'
   const { readOnlyHint, destructiveHint } = annotations
   if (readOnlyHint === true) return 'read'

@@ -10,7 +10,7 @@ import { parseQuery } from '../parts/query.js'
 import { type Column, Table } from '../parts/table.js'
 import { CommandText, Empty } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
-import { ACCESS, AccessTag, accessOf } from './access.js'
+import { ACCESS, AccessTag, accessOfTool } from './access.js'
 
 type ToolRow = ToolsView['tools'][number]
 
@@ -29,7 +29,7 @@ export const searchIn = (tools: readonly ToolRow[]): ((query: string) => readonl
     return tools.filter(
       (tool, n) =>
         (server === undefined || tool.server === server) &&
-        (is.size === 0 || is.has(accessOf(tool.annotations))) &&
+        (is.size === 0 || is.has(accessOfTool(tool.annotations))) &&
         words.every(word => texts[n]?.includes(word)),
     )
   }
@@ -43,8 +43,8 @@ const COLUMNS: readonly Column<ToolRow>[] = [
   },
   {
     head: 'Access',
-    cell: ({ annotations }) => <AccessTag access={accessOf(annotations)} />,
-    ...{ width: '6.5rem', sortBy: ({ annotations }) => accessOf(annotations) },
+    cell: ({ annotations }) => <AccessTag access={accessOfTool(annotations)} />,
+    ...{ width: '6.5rem', sortBy: ({ annotations }) => accessOfTool(annotations) },
   },
   {
     head: 'Server',
@@ -96,7 +96,7 @@ const chipsOf = (tools: readonly ToolRow[]): readonly Chip[] => {
   const count = (group: readonly ToolRow[]): string =>
     `${countText(group.length)} · ${many(tokensIn(group), 'token')}`
   const byAccess = ACCESS.flatMap(access => {
-    const group = tools.filter(({ annotations }) => accessOf(annotations) === access)
+    const group = tools.filter(({ annotations }) => accessOfTool(annotations) === access)
     return group.length === 0 ? [] : [{ label: access, condition: `is:${access}`, count: count(group) }]
   })
   const byServer = serverChips(

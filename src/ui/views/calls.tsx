@@ -64,7 +64,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
 ]
 
 /** A table of finished calls. */
-export const CallTable = ({
+export const CallList = ({
   label,
   calls,
 }: {
@@ -148,7 +148,7 @@ export const Calls = ({ state, filter }: { readonly state: PageState; readonly f
       <Chips view="calls" filter={filter} all={chips} />
       <InFlightView calls={state.inFlight} />
       {found.length > 0 ? (
-        <CallTable label="Calls that are over" calls={found} />
+        <CallList label="Calls that are over" calls={found} />
       ) : (
         <Empty title={filter === '' ? 'No calls yet' : 'No matching calls'}>
           <p>Calls appear here as they happen, without arguments and results.</p>

@@ -11,7 +11,7 @@ import { serverFilter } from '../parts/query.js'
 import { Empty, Path } from '../parts/text.js'
 import { WhyOf } from '../parts/why.js'
 import { ToolSwitches } from '../tools/switches.js'
-import { CallTable } from './calls.js'
+import { CallList } from './calls.js'
 import { ErrorTable } from './errors.js'
 import { Log } from './log.js'
 import { ProblemList } from './problem-list.js'
@@ -53,8 +53,8 @@ export const hiddenText = ({ hidden, leftOut }: ServerRow): string => {
 const placeOf = ({ line }: AnyServer, { status }: PageState): string | undefined =>
   line === undefined ? undefined : `${status?.config?.file ?? 'line '}:${line}`
 
-/** Formats how often a server was started again. @internal */
-export const restartsOf = (
+/** Formats how often a server was started again. */
+const restartsOf = (
   { restarts, restartedMs, failures }: ServerRow,
   { now, serversAt }: PageState,
 ): string => {
@@ -145,7 +145,7 @@ const Latest = ({ state, name }: { readonly state: PageState; readonly name: str
           <h3 id="latest-calls">
             Latest calls <a href={hrefOf('calls', '', serverFilter(name))}>all</a>
           </h3>
-          <CallTable label="Latest calls" calls={calls} />
+          <CallList label="Latest calls" calls={calls} />
         </section>
       )}
     </>
