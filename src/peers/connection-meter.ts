@@ -1,5 +1,6 @@
 import type { Clock } from '../kernel/async/clock.js'
 import type { Fault } from '../kernel/faults.js'
+import type { LimitCounters } from '../kernel/limit-counters.js'
 import type { Meter } from '../kernel/meter.js'
 import type { Downlink } from '../model/links.js'
 import type { Tracer } from '../model/tracer.js'
@@ -10,6 +11,7 @@ interface Watchers {
   readonly clock: Clock
   readonly meter?: Meter | undefined
   readonly tracer?: Tracer | undefined
+  readonly bounds?: LimitCounters | undefined
 }
 
 /** Counts and traces the connection attempts, sessions and losses of one connection. */
@@ -19,18 +21,22 @@ export class ConnectionMeter {
   readonly #server: ServerOptions
   readonly #clock: Clock
   readonly #meter: Meter | undefined
+  readonly #bounds: LimitCounters | undefined
   #startedMs = 0
   /** The open session. */
   #open: { readonly revision: string; readonly sinceMs: number } | undefined
 
-  constructor(server: ServerOptions, { clock, meter, tracer }: Watchers) {
+  constructor(server: ServerOptions, { clock, meter, tracer, bounds }: Watchers) {
     this.#server = server
     this.#clock = clock
     this.#meter = meter
+    this.#bounds = bounds
     this.traces = tracer && new OwnTraces(server, clock, tracer)
   }
 
-  starting(): void {
+  /** `isAgain` is true after a loss or a failed attempt. */
+  starting(isAgain: boolean): void {
+    if (isAgain) this.#bounds?.remark('restarted')
     this.#startedMs = this.#clock.nowMs()
     this.traces?.began()
   }

@@ -278,12 +278,11 @@ export class Connection {
   }
 
   #start(): Promise<Downlink> {
-    if (this.lastLoss !== undefined) this.bounds.remark('restarted')
     this.#supervisor.step({ is: 'start' })
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.#hasCarried = false
-    this.meter.starting()
+    this.meter.starting(this.lastLoss !== undefined)
     this.#opening = this.#dial(attempt)
     this.#attemptDue()
     return this.#opening
