@@ -57,6 +57,7 @@ export const openContext = async (
     journals: new Journals(files.disk, state),
     own: { scripts: [...ownScripts(), connect], urls },
     claude: await claudeProgram(machine),
+    machine,
     ownFile,
     programs: {
       ...{ node: node.path, connect, config, version: IDENTITY.version },

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { switchOf } from '../../config/schema/client-switches.js'
 import { isObject } from '../../kernel/object.js'
 import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
@@ -40,6 +41,23 @@ export const withSwitches = async (
     const why = reasons.map(reason => reason(each)).find(text => text !== undefined)
     return why === undefined ? each : switchedOff(each, `disabled, as ${why} says in its client`)
   })
+}
+
+/**
+ * Returns the setting with which a client rules out an entry by its name or command; undefined if there is none.
+ * Lists of single projects do not count. Never rejects.
+ */
+export const ruledOutBy = async (
+  found: Found,
+  file: SwitchedFile,
+  context: SwitchContext,
+): Promise<string | undefined> => {
+  const reasons =
+    file.format?.id === 'claude-code'
+      ? [ofPolicy(await settingsOfClaude(file.project, context))]
+      : await reasonsFor(file, context)
+  const lists = isObject(file.root) ? file.root : {}
+  return [ofLists([lists]), ...reasons].map(reason => reason(found)).find(text => text !== undefined)
 }
 
 const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
@@ -86,8 +104,10 @@ const ofVsCode = async (
 /** Copilot CLI keeps the names of disabled servers apart. */
 const ofLists =
   (settings: readonly (ContainerMembers | undefined)[]): Reason =>
-  ({ name }) =>
-    settings.map(each => switchOf(each ?? {}, name)).find(key => key !== undefined)
+  ({ name }) => {
+    const key = settings.map(each => switchOf(each ?? {}, name)).find(each => each !== undefined)
+    return key === undefined ? undefined : `"${key}"`
+  }
 
 /** Zed can switch off all of its AI features. */
 const ofZed = ({ root }: SwitchedFile): readonly Reason[] => {
@@ -125,6 +145,24 @@ const ofClaudeCode = async (
   const lists = projects.flatMap(([folder, values]) =>
     isObject(values) && (project === undefined || folder === project) ? [{ folder, values }] : [],
   )
+  const settings = await settingsOfClaude(project, context)
+  const isProjectFile = basename(file) === '.mcp.json'
+  return [
+    ({ name }) => {
+      const { folder } = lists.find(each => namesIn(each.values['disabledMcpServers']).includes(name)) ?? {}
+      return folder === undefined ? undefined : `"disabledMcpServers" of ${folder}`
+    },
+    found => deniedBy(found, settings),
+    ...(isProjectFile ? [ofProjectFile([...lists.map(each => each.values), ...settings])] : []),
+  ]
+}
+
+/** Reads Claude Code's settings: those of the organization, the user and the project. */
+const settingsOfClaude = async (
+  project: string | undefined,
+  context: SwitchContext,
+): Promise<readonly ContainerMembers[]> => {
+  const { machine } = context
   const paths = [
     MANAGED[machine.platform],
     join(claudeFolder(machine), 'settings.json'),
@@ -137,15 +175,7 @@ const ofClaudeCode = async (
     const value = path === undefined ? undefined : await read(path, context)
     if (value !== undefined) settings.push(value)
   }
-  const isProjectFile = basename(file) === '.mcp.json'
-  return [
-    ({ name }) => {
-      const { folder } = lists.find(each => namesIn(each.values['disabledMcpServers']).includes(name)) ?? {}
-      return folder === undefined ? undefined : `"disabledMcpServers" of ${folder}`
-    },
-    found => deniedBy(found, settings),
-    ...(isProjectFile ? [ofProjectFile([...lists.map(each => each.values), ...settings])] : []),
-  ]
+  return settings
 }
 
 const homeOf = ({ env, home }: ClientMachine): string => env['CLAUDE_CONFIG_DIR'] || home
@@ -161,13 +191,37 @@ const ofProjectFile =
     return enabled.length === 0 || enabled.includes(name) ? undefined : '"enabledMcpjsonServers"'
   }
 
+const rulesIn = (settings: readonly ContainerMembers[], key: string): readonly ContainerMembers[] =>
+  settings.flatMap(each => (Array.isArray(each[key]) ? (each[key] as unknown[]).filter(isObject) : []))
+
 /** Returns the list in Claude Code's settings that rules a server out by its name. */
 const deniedBy = ({ name }: Found, settings: readonly ContainerMembers[]): string | undefined => {
-  const isNamed = (rule: unknown): boolean => isObject(rule) && rule['serverName'] === name
-  const rulesOf = (key: string): readonly unknown[] =>
-    settings.flatMap(each => (Array.isArray(each[key]) ? (each[key] as unknown[]) : []))
-  if (rulesOf('deniedMcpServers').some(isNamed)) return '"deniedMcpServers"'
-  const allowed = rulesOf('allowedMcpServers')
-  const areNames = allowed.length > 0 && allowed.every(rule => isObject(rule) && 'serverName' in rule)
+  const isNamed = (rule: ContainerMembers): boolean => rule['serverName'] === name
+  if (rulesIn(settings, 'deniedMcpServers').some(isNamed)) return '"deniedMcpServers"'
+  const allowed = rulesIn(settings, 'allowedMcpServers')
+  const areNames = allowed.length > 0 && allowed.every(rule => 'serverName' in rule)
   return areNames && !allowed.some(isNamed) ? '"allowedMcpServers"' : undefined
 }
+
+/**
+ * Claude Code's list of allowed servers: where it has commands or addresses, an entry with a command or an
+ * address needs one that is equal; otherwise it needs its name there. An empty list allows nothing.
+ */
+const ofPolicy =
+  (settings: readonly ContainerMembers[]): Reason =>
+  found => {
+    const { name, entry } = found
+    const denied = deniedBy(found, settings)
+    if (denied !== undefined) return denied
+    if (!settings.some(each => Array.isArray(each['allowedMcpServers']))) return undefined
+    const allowed = rulesIn(settings, 'allowedMcpServers')
+    const { command, args, url } = entry as ContainerMembers
+    const [key, own] =
+      url === undefined
+        ? ['serverCommand', [command, ...(Array.isArray(args) ? (args as unknown[]) : [])]]
+        : ['serverUrl', url]
+    const isAllowed = allowed.some(rule => key in rule)
+      ? allowed.some(rule => isDeepStrictEqual(rule[key], own))
+      : allowed.some(rule => rule['serverName'] === name)
+    return isAllowed ? undefined : '"allowedMcpServers"'
+  }

@@ -1,7 +1,11 @@
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import { type ClientProgram, isOfFolder } from '../clients/clients.js'
+import { formatOf } from '../clients/formats.js'
+import type { ClientMachine } from '../clients/machine.js'
+import { ruledOutBy } from '../clients/switches.js'
 import type { FileChange, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'
 import {
@@ -14,6 +18,7 @@ import {
   replaceFile,
 } from '../files/revise.js'
 import type { OwnMarks } from '../import/identity.js'
+import { SetupError } from '../setup-error.js'
 import { withApprovals } from './approvals.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
@@ -35,6 +40,8 @@ export interface InstallContext {
   readonly own: OwnMarks
   /** Claude Code's program, which adds entries to its file itself; undefined without it. */
   readonly claude?: AddEntry | undefined
+  /** The machine whose clients' settings can rule our entry out. */
+  readonly machine: ClientMachine
 }
 
 /** Planned changes of a client's file, to show and carry out. */
@@ -171,6 +178,7 @@ const planInstallOnce = async (context: InstallContext, place: InstallPlace, wis
     ...(isThere ? [] : [{ ...change, name: KEY, value: entry }]),
     ...taken.map(name => ({ ...change, name, value: undefined })),
   ]
+  if (taken.length > 0) await requireStart(context, { place, entry, root: opened.value })
   // Rejects an uneditable file before anything is written.
   const bytes = opened.edits(changes)
   const carryOut = async (): Promise<void> => {
@@ -184,7 +192,25 @@ const planInstallOnce = async (context: InstallContext, place: InstallPlace, wis
   return planned(context, { place, path, changes, members }, carryOut)
 }
 
-interface Found {
+/** Rejects with a SetupError if a setting of the client keeps it from starting our entry. */
+const requireStart = async (
+  { files, machine }: InstallContext,
+  {
+    place,
+    entry,
+    root,
+  }: { readonly place: InstallPlace; readonly entry: Wish['entry']; readonly root: unknown },
+): Promise<void> => {
+  const { client, scope, file } = place
+  const project = scope === 'project' ? dirname(file) : undefined
+  const where = { format: formatOf(client.id), file, root, project }
+  const setting = await ruledOutBy({ name: KEY, entry }, where, { disk: files.disk, machine })
+  if (setting === undefined) return
+  const fix = `change ${setting} of ${client.label} so that it starts ${KEY}, and run this again`
+  throw new SetupError(file, `${setting} keeps ${client.label} from starting ${KEY}`, 0, fix)
+}
+
+interface Installed {
   readonly state: FileState
   readonly members: ReadonlyMap<string, Json>
 }
@@ -193,7 +219,7 @@ interface Found {
 const foundOf = (
   installs: readonly OwnedInstall[],
   { client, scope }: InstallPlace,
-  { state, members }: Found,
+  { state, members }: Installed,
 ) => {
   const own = installs.find(each => each.client === client.id && each.scope === scope)
   const last = (own ?? installs[0])?.install

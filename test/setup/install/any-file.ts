@@ -203,7 +203,13 @@ t.test('install keeps the rest of every file, and undo restores every byte', asy
       const files = new Map([['/h/file', Buffer.from(before)]])
       const disk = memoryDisk(files)
       const own = { scripts: ['CONNECT'], urls: [TERMS.url] }
-      const context = { files: { disk, backups: '/s/backups' }, journals: new Journals(disk, '/s'), own }
+      const machine = { platform: 'linux', home: '/h', cwd: '/h', env: {} } as const
+      const context = {
+        files: { disk, backups: '/s/backups' },
+        journals: new Journals(disk, '/s'),
+        own,
+        machine,
+      }
       const place = { client, scope: 'user', file: '/h/file' } as const
       const value = async () => (await openFile(context.files, place.file, client.syntax)).value
       const members = async () => entryMembersOf(await value(), client.at)

@@ -27,6 +27,7 @@ const contextIn = (home: string): InstallContext => ({
   files: { disk: systemDisk, backups: join(home, 'state', 'backups') },
   journals: new Journals(systemDisk, join(home, 'state')),
   own: { scripts: ['CONNECT'], urls: [STDIO.url] },
+  machine: { platform: 'linux', home, cwd: home, env: {} },
 })
 
 const clientOf = (id: string): ClientProgram => CLIENTS.find(client => client.id === id) as ClientProgram
@@ -382,3 +383,66 @@ t.test(
     t.notMatch(readFileSync(join(home, 'args'), 'utf8'), 'planted')
   },
 )
+
+t.test('an entry that its client would not start replaces no server', async t => {
+  const servers = { mcpServers: { a: { command: 'a' } } }
+  const rows: readonly (readonly [setting: string, id: string, files: Record<string, object>])[] = [
+    ['"mcp.allowed"', 'gemini', { '.gemini/settings.json': { ...servers, mcp: { allowed: ['a'] } } }],
+    [
+      '"mcp.excluded"',
+      'gemini',
+      { '.gemini/settings.json': { ...servers, mcp: { excluded: ['mcp-proxy'] } } },
+    ],
+    [
+      '"chat.mcp.access"',
+      'vscode',
+      {
+        '.config/Code/User/mcp.json': { servers: servers.mcpServers },
+        '.config/Code/User/settings.json': { 'chat.mcp.access': 'registry' },
+      },
+    ],
+    ...[
+      { deniedMcpServers: [{ serverName: 'mcp-proxy' }] },
+      { allowedMcpServers: [{ serverName: 'a' }] },
+      { allowedMcpServers: [{ serverName: 'mcp-proxy' }, { serverCommand: ['a'] }] },
+      { allowedMcpServers: [] },
+    ].map(settings => {
+      const files = { '.claude.json': servers, '.claude/settings.json': settings }
+      return [`"${Object.keys(settings).join('')}"`, 'claude-code', files] as const
+    }),
+  ]
+  for (const [setting, id, files] of rows) {
+    const home = t.testdir()
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(home, name)), { recursive: true })
+      writeFileSync(join(home, name), JSON.stringify(content))
+    }
+    const { install, read } = fileOf(t, clientOf(id), undefined, home)
+    const before = read()
+    await t.rejects(install({ takesOver: true }), {
+      message: new RegExp(`: ${setting} keeps .* from starting mcp-proxy$`),
+      fix: new RegExp(`^change ${setting} of `),
+    })
+    t.equal(read(), before, `${id}: ${setting}`)
+  }
+})
+
+t.test('an entry that the lists of its client name replaces servers', async t => {
+  const command = ['NODE', 'CONNECT', '--config', 'FILE', '--client', 'claude-code']
+  const servers = { mcpServers: { a: { command: 'a' } } }
+  for (const settings of [
+    { allowedMcpServers: [{ serverName: 'mcp-proxy' }] },
+    { allowedMcpServers: [{ serverCommand: command }] },
+  ]) {
+    const home = t.testdir({
+      '.claude.json': JSON.stringify({
+        ...servers,
+        projects: { '/p': { disabledMcpServers: ['mcp-proxy'] } },
+      }),
+      '.claude': { 'settings.json': JSON.stringify(settings) },
+    })
+    const { install, read } = fileOf(t, clientOf('claude-code'), undefined, home)
+    await install({ takesOver: true })
+    t.same(Object.keys(JSON.parse(read()).mcpServers), ['mcp-proxy'], JSON.stringify(settings))
+  }
+})

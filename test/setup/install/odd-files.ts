@@ -31,7 +31,8 @@ const clientWith = (t: Test, client: ClientProgram, content: string) => {
     files: { disk: systemDisk, backups: join(home, 'backups') },
     journals: new Journals(systemDisk, home),
     own: { scripts: ['CONNECT'], urls: [TERMS.url] },
-  }
+    machine: { platform: 'linux', home, cwd: home, env: {} },
+  } as const
   const place = { client, scope: 'user', file } as const
   const members = async () =>
     entryMembersOf((await openFile(context.files, file, client.syntax)).value, client.at)
