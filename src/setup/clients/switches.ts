@@ -44,7 +44,7 @@ export const withSwitches = async (
 }
 
 /**
- * Returns the setting with which a client rules out an entry by its name or command; undefined if there is none.
+ * Returns the setting with which a client rules out an entry by its name or command; undefined without one.
  * Lists of single projects do not count. Never rejects.
  */
 export const ruledOutBy = async (
@@ -192,7 +192,7 @@ const ofProjectFile =
   }
 
 const rulesIn = (settings: readonly ContainerMembers[], key: string): readonly ContainerMembers[] =>
-  settings.flatMap(each => (Array.isArray(each[key]) ? (each[key] as unknown[]).filter(isObject) : []))
+  settings.flatMap(each => (Array.isArray(each[key]) ? each[key].filter(isObject) : []))
 
 /** Returns the list in Claude Code's settings that rules a server out by its name. */
 const deniedBy = ({ name }: Found, settings: readonly ContainerMembers[]): string | undefined => {
@@ -215,7 +215,7 @@ const ofPolicy =
     if (denied !== undefined) return denied
     if (!settings.some(each => Array.isArray(each['allowedMcpServers']))) return undefined
     const allowed = rulesIn(settings, 'allowedMcpServers')
-    const { command, args, url } = entry as ContainerMembers
+    const { command, args, url } = entry
     const [key, own] =
       url === undefined
         ? ['serverCommand', [command, ...(Array.isArray(args) ? (args as unknown[]) : [])]]

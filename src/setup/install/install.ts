@@ -1,11 +1,8 @@
-import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
 import { type ClientProgram, isOfFolder } from '../clients/clients.js'
-import { formatOf } from '../clients/formats.js'
 import type { ClientMachine } from '../clients/machine.js'
-import { ruledOutBy } from '../clients/switches.js'
 import type { FileChange, Json } from '../edit/change.js'
 import { type OpenFile, openFile } from '../files/edit-file.js'
 import {
@@ -18,11 +15,11 @@ import {
   replaceFile,
 } from '../files/revise.js'
 import type { OwnMarks } from '../import/identity.js'
-import { SetupError } from '../setup-error.js'
 import { withApprovals } from './approvals.js'
 import type { AddEntry } from './claude.js'
 import { KEY } from './entry.js'
 import type { Install, Journals, OwnedInstall, Removed, Scope, Terms } from './journal.js'
+import { requireStart } from './required-start.js'
 import { isOurs, shownChange } from './shown.js'
 
 /** Target of an entry. */
@@ -190,24 +187,6 @@ const planInstallOnce = async (context: InstallContext, place: InstallPlace, wis
     else if (isShared) await journals.write(client.id, scope, path, { ...base, ...wish.terms })
   }
   return planned(context, { place, path, changes, members }, carryOut)
-}
-
-/** Rejects with a SetupError if a setting of the client keeps it from starting our entry. */
-const requireStart = async (
-  { files, machine }: InstallContext,
-  {
-    place,
-    entry,
-    root,
-  }: { readonly place: InstallPlace; readonly entry: Wish['entry']; readonly root: unknown },
-): Promise<void> => {
-  const { client, scope, file } = place
-  const project = scope === 'project' ? dirname(file) : undefined
-  const where = { format: formatOf(client.id), file, root, project }
-  const setting = await ruledOutBy({ name: KEY, entry }, where, { disk: files.disk, machine })
-  if (setting === undefined) return
-  const fix = `change ${setting} of ${client.label} so that it starts ${KEY}, and run this again`
-  throw new SetupError(file, `${setting} keeps ${client.label} from starting ${KEY}`, 0, fix)
 }
 
 interface Installed {
