@@ -1,20 +1,24 @@
 import { dirname } from 'node:path'
+import type { ClientProgram } from '../clients/clients.js'
 import { formatOf } from '../clients/formats.js'
+import type { ClientMachine } from '../clients/machine.js'
 import { ruledOutBy } from '../clients/switches.js'
+import type { Json } from '../edit/change.js'
+import type { Files } from '../files/revise.js'
 import { SetupError } from '../setup-error.js'
 import { KEY } from './entry.js'
-import type { InstallContext, InstallPlace, Wish } from './install.js'
+import type { Scope } from './journal.js'
 
 interface StartedEntry {
-  readonly place: InstallPlace
-  readonly entry: Wish['entry']
+  readonly place: { readonly client: ClientProgram; readonly scope: Scope; readonly file: string }
+  readonly entry: Readonly<Record<string, Json>>
   /** The whole file of the client. */
   readonly root: unknown
 }
 
 /** Rejects with a SetupError if a setting of the client keeps it from starting our entry. */
 export const requireStart = async (
-  { files, machine }: Pick<InstallContext, 'files' | 'machine'>,
+  { files, machine }: { readonly files: Files; readonly machine: ClientMachine },
   { place, entry, root }: StartedEntry,
 ): Promise<void> => {
   const { client, scope, file } = place

@@ -71,7 +71,13 @@ export const endOrphans = async (options: OrphanOptions): Promise<void> => {
 /** A newer proxy of the same configuration may own the socket and the facts file by now. */
 const removePlace = async ({ mark, pid, socket, token }: InstanceRecord): Promise<void> => {
   if (token?.endsWith(`${mark}.token`) === true) await removePrivate(token)
-  if (socket === undefined) return
+  if (socket !== undefined) await removeSocket(socket, { mark, pid })
+}
+
+const removeSocket = async (
+  socket: string,
+  { mark, pid }: Pick<InstanceRecord, 'mark' | 'pid'>,
+): Promise<void> => {
   if (socket.endsWith(`${mark}.sock`)) await removePrivate(socket)
   else if (!isNamedPipe(socket)) await removeStale(socket).catch(() => undefined)
   const id = /[^/\\]*?(?=(?:\.sock)?$)/.exec(socket)?.[0] ?? ''
