@@ -1,5 +1,5 @@
 // The server of 2026-07-28 whose tools run as tasks, as the scenarios `tasks-…` of the official suite expect
-// it: `node task-server.mjs` on stdio, `node task-server.mjs http` on a free port (printed on the first line).
+// it: `node task-server.mjs` on stdio, `node task-server.mjs http` on a free port (printed on line one).
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { serveHttp } from './content.mjs'
