@@ -264,8 +264,8 @@ export class HttpGate {
   #logFailure(error: unknown): void {
     const { log } = this.#options
     const message = 'a request could not be handled'
-    // An expected refusal, such as the one of every request during the start.
-    if (isUnavailable(error)) log.debug({ why: error.message }, message)
+    // A refusal without a cause is expected, such as the one of every request during the start.
+    if (isUnavailable(error) && error.cause === undefined) log.debug({ why: error.message }, message)
     else log.error({ err: error }, message)
   }
 
