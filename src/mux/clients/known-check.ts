@@ -13,6 +13,8 @@ const AFTER_MS = 5000
 /** Programs asked at the same time; one that takes longer than `HOLD_MS` no longer counts. */
 const AT_ONCE = 2
 const HOLD_MS = 5000
+/** Clients that wait for the check of a server; of more, the oldest are forgotten. */
+const WAITING_MAX = 64
 
 export interface KnownCheckContext {
   readonly catalog: Pick<Catalog, 'isOnlyFromDisk' | 'read'>
@@ -29,8 +31,11 @@ export class KnownCheck {
   readonly #context: KnownCheckContext
   readonly #semaphore: Semaphore
   readonly #stop = new AbortController()
+  /** Servers that were asked. */
   readonly #seen = new WeakSet<Server>()
-  #due: (readonly [Server, Client])[] = []
+  /** The clients of scheduled servers: the first ones may leave before the check. */
+  readonly #waiting = new Map<Server, Set<Client>>()
+  #due: Server[] = []
   #timer: Timer | undefined
 
   constructor(context: KnownCheckContext) {
@@ -41,8 +46,13 @@ export class KnownCheck {
   /** Schedules the check of a program for a client that may see its lists. */
   add(server: Server, client: Client): void {
     if (this.#seen.has(server)) return
-    this.#seen.add(server)
-    this.#due.push([server, client])
+    const waiting = this.#waiting.get(server) ?? new Set()
+    waiting.add(client)
+    const [oldest] = waiting
+    if (waiting.size > WAITING_MAX && oldest !== undefined) waiting.delete(oldest)
+    if (this.#waiting.has(server)) return
+    this.#waiting.set(server, waiting)
+    this.#due.push(server)
     this.#timer ??= this.#context.clock.after(AFTER_MS, () => this.#begin())
   }
 
@@ -55,16 +65,20 @@ export class KnownCheck {
     this.#timer = undefined
     const due = this.#due
     this.#due = []
-    for (const [server, client] of due)
-      this.#semaphore.pass(this.#stop.signal, () => this.#check(server, client)).catch(() => undefined)
+    for (const server of due)
+      this.#semaphore.pass(this.#stop.signal, () => this.#check(server)).catch(() => undefined)
   }
 
   /** Starts a program, reads its lists, and lets it rest again unless a client called it. Never rejects. */
-  async #check(server: Server, client: Client): Promise<void> {
+  async #check(server: Server): Promise<void> {
     const { catalog, clients, log } = this.#context
+    const client = [...(this.#waiting.get(server) ?? [])].find(
+      each => clients.has(each) && catalog.isOnlyFromDisk(server, each),
+    )
+    this.#waiting.delete(server)
     // The next client schedules it again.
-    if (!clients.has(client)) this.#seen.delete(server)
-    if (!clients.has(client) || !catalog.isOnlyFromDisk(server, client)) return
+    if (client === undefined) return
+    this.#seen.add(server)
     let connection: Connection | undefined
     try {
       connection = server.connectionFor(client)

@@ -97,3 +97,16 @@ t.test('a program that is called, was reached, or has lost its client is left al
   t.ok(here.has(client))
   check.close()
 })
+
+t.test('a program is checked for a client that stays if the first one has left', async t => {
+  const { here, client, servers, check, pass, opened, done, opening } = start(['a'])
+  const other = {} as Client
+  here.add(other)
+  check.add(servers[0] as unknown as Server, other)
+  here.delete(client)
+  await pass(5000)
+  t.same([...opening.keys()], ['a'])
+  await opened('a')
+  t.same(done, ['a tools', 'a ends'])
+  check.close()
+})
