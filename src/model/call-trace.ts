@@ -58,7 +58,7 @@ interface Sendable {
   readonly method: string
   readonly params: JsonText | undefined
   readonly isBare?: boolean | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 interface Sink {

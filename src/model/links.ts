@@ -233,8 +233,8 @@ export interface Request {
   readonly requester?: Requester | undefined
   /** True if a task may replace the result, because the requester follows it. */
   readonly followsTasks?: boolean | undefined
-  /** Over HTTP: additional headers. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Over HTTP: additional headers; an undefined one replaces the connection's own by none. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
   /** The lifetime of a task that the proxy requests and polls (2025-11-25, basic/utilities/tasks). */
   readonly taskTtlMs?: number | undefined
   /** The task that the client requests and polls, as it wrote it. */
@@ -268,8 +268,8 @@ export type OnLate = () => void
  * task.
  */
 export interface CallSink {
-  /** Over HTTP: additional headers of the request. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Over HTTP: additional headers of the request, as in `Request`. */
+  readonly headers?: Request['headers']
   /** Over HTTP: true if a kept connection closed while the request was sent before. */
   readonly isRepeat?: boolean
   /** The call that the request belongs to; a wrapping sink has the same owner. */

@@ -76,13 +76,13 @@ const serve = async (t: Test, entry: object, env: Environment = {}) => {
       },
       body: JSON.stringify({ jsonrpc: '2.0', ...body }),
     })
-  const open = async (first: Headers = {}) => {
+  const open = async (first: Headers = {}, later = first) => {
     const params = hello('2025-06-18', {}, { name: 'raw', version: '1' })
     const { headers } = await post(first, { id: 1, method: 'initialize', params })
     const session = { 'mcp-session-id': headers.get('mcp-session-id') ?? '' }
-    await post({ ...first, ...session }, { method: 'notifications/initialized' })
+    await post({ ...later, ...session }, { method: 'notifications/initialized' })
     const ask = async (method: string, params: object, more: Headers = {}): Promise<string> =>
-      await (await post({ ...first, ...more, ...session }, { id: 2, method, params })).text()
+      await (await post({ ...later, ...more, ...session }, { id: 2, method, params })).text()
     return {
       list: () => ask('tools/list', {}),
       call: (more?: Headers) => ask('tools/call', { name: 's__echo', arguments: {} }, more),
@@ -198,6 +198,14 @@ t.test('headers of a client reach the server with its calls, and split shared co
   const same = await open({ 'x-tenant-id': 'a' })
   await same.call()
   t.same(ids(), ['tools/call a undefined'], 'the same headers share a connection')
+  const lacking = await open({ 'x-tenant-id': 'a', 'x-request-id': '0' }, {})
+  await lacking.call({ 'x-tenant-id': 'c' })
+  await lacking.call()
+  t.same(
+    ids().filter(line => line.startsWith('tools/call')),
+    ['tools/call c undefined', 'tools/call undefined undefined'],
+    'a call has no header of an earlier request',
+  )
   const other = await open({ 'x-tenant-id': 'b' })
   await other.list()
   await other.call()

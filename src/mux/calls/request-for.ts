@@ -53,9 +53,20 @@ const nameHeader = ({ arrival }: RoutedRecord): Request['headers'] => {
   return name === undefined ? undefined : { 'Mcp-Name': name }
 }
 
+/**
+ * Returns the headers of a call's own HTTP request that the server gets. They replace all of the client's first
+ * request, which the connection has.
+ */
+const passedFor = ({ caller, client, owner: { server } }: RoutedRecord): Request['headers'] => {
+  const passed = server.options.passing?.of(caller)
+  const { headers: first } = server.shares.of(client)
+  if (first === undefined) return passed
+  return { ...Object.fromEntries(Object.keys(first).map(name => [name, undefined] as const)), ...passed }
+}
+
 /** Returns the headers of the client that the server gets, and the name of an item that is passed on. */
 const headersFor = (record: RoutedRecord, hasName: boolean): Request['headers'] => {
-  const passed = record.owner.server.options.passing?.of(record.caller)
+  const passed = passedFor(record)
   const name = hasName ? nameHeader(record) : undefined
   return passed === undefined ? name : { ...passed, ...name }
 }

@@ -50,6 +50,17 @@ export function acceptedTypes({ accept = '' }: HttpHeaders): AcceptedTypes {
   return taken
 }
 
+/** Adds the headers of one request; an undefined one is left out. */
+export const mergedHeaders = (
+  headers: Readonly<Record<string, string>>,
+  own: HttpHeaders,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries({ ...headers, ...own }).filter(
+      (header): header is [name: string, value: string] => header[1] !== undefined,
+    ),
+  )
+
 /**
  * Returns whether a text is a valid `Mcp-Session-Id` (spec 2025-11-25, transports, "Session Management").
  */

@@ -8,7 +8,7 @@ import type { RequestExchange } from '../../../rpc/http/exchange.js'
 import { fetchReply, type RemoteReply } from '../../../rpc/http/fetch-reply.js'
 import { POST_HEADERS, type RemoteAddress } from '../../../rpc/http/reply.js'
 import type { SseReader } from '../../../wire/framing/sse-read.js'
-import { isVisibleAscii } from '../../../wire/http/headers.js'
+import { isVisibleAscii, mergedHeaders } from '../../../wire/http/headers.js'
 import type { HttpClient, HttpHeaders, OutboundRequest } from '../../../wire/http.js'
 import type { SessionHistory } from './lost-session.js'
 import { type SavedSession, writeSavedSession } from './saved-session.js'
@@ -83,7 +83,7 @@ export class HttpRemote {
   send(exchange: RequestExchange, frame: Buffer): void {
     const { headers: more, isRepeat } = exchange.sink
     const post = this.#post(frame)
-    const headers = more === undefined ? post.headers : { ...post.headers, ...more }
+    const headers = more === undefined ? post.headers : mergedHeaders(post.headers, more)
     const isPlain = more === undefined && isRepeat !== true
     exchange.send(this.#http, isPlain ? post : { ...post, headers, onNewConnection: isRepeat === true })
   }
