@@ -4,6 +4,7 @@ import { cause } from '../../diagnostics/explain.js'
 import type { AddressFacts } from '../../doctor/facts.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
+import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { bareHost, portOf } from '../../kernel/url-address.js'
@@ -40,8 +41,6 @@ const CODES: Readonly<Partial<Record<string, AddressCode>>> = {
   CERT_HAS_EXPIRED: 'D035.expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'D035.self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'D035.unknown-authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'D035.unverified',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'D035.unverified',
   ERR_TLS_CERT_ALTNAME_INVALID: 'D035.other-host',
   ERR_SSL_WRONG_VERSION_NUMBER: 'D035.no-tls',
   ETIMEDOUT: 'D035.silent',
@@ -87,7 +86,8 @@ const examine = async (server: string, address: string, http: HttpClient): Promi
 const addressCode = (fault: Fault): AddressCode => {
   if (fault.data?.['reason'] === PROXY_FAILED) return 'D035.proxy'
   if (fault.code === 'timeout') return CODES[LATE] ?? 'D035.failing'
-  return CODES[codeOf(fault) ?? ''] ?? 'D035.failing'
+  const code = codeOf(fault) ?? ''
+  return CODES[code] ?? (isCertificateCode(code) ? 'D035.unverified' : 'D035.failing')
 }
 
 /** Returns the code of the system or of OpenSSL. */

@@ -19,3 +19,10 @@ export const tlsOptions = ({ insecure, ...settings }: TlsSettings) => {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   return { ...Object.fromEntries(given), ...(insecure === true && { rejectUnauthorized: false }) }
 }
+
+/** Certificate errors of OpenSSL (`man x509_verify_cert_error_string`), and of Node for the host name. */
+const CERTIFICATE_ERROR =
+  /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET|VERIFY|DECODE|DECRYPT)_|ERR_TLS_CERT_|HOSTNAME_MISMATCH|INVALID_(?:CA|PURPOSE)$|PATH_LENGTH_EXCEEDED)/
+
+/** Returns whether the code of an error means that a peer's certificate was refused. */
+export const isCertificateCode = (code: string): boolean => CERTIFICATE_ERROR.test(code)

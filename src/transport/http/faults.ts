@@ -1,5 +1,6 @@
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { type ForwardProxy, PROXY_FAILED, proxyUrl } from '../../kernel/machine/forward-proxy.js'
+import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
 import { socketFailure, socketFault } from '../socket-faults.js'
 import { errors } from './undici-parts.js'
 
@@ -16,10 +17,6 @@ const CONNECT_FAILURES: Readonly<Record<string, string>> = {
   EPROTO: 'no TLS on that port',
   ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS on that port',
 }
-
-/** Certificate errors of OpenSSL (`man x509_verify_cert_error_string`), and of Node for the host name. */
-const CERTIFICATE =
-  /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:GET|VERIFY|DECODE)_|ERR_TLS_CERT_|HOSTNAME_MISMATCH)/
 
 const certificateFix = (code: string): string => {
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
@@ -61,7 +58,7 @@ export function transferFault(error: unknown, url: string, origin = urlOrigin(ur
   if (error instanceof Fault) return error
   const code = causeCodeOf(error)
   const more = { cause: error }
-  if (CERTIFICATE.test(code)) {
+  if (isCertificateCode(code)) {
     const reason = `certificate refused: ${code}`
     return new Fault('unavailable', `cannot connect to ${origin} (${reason}): ${certificateFix(code)}`, more)
   }
@@ -92,9 +89,8 @@ export const proxyFault = (error: unknown, proxy: ForwardProxy): Fault => {
   if (error instanceof Fault) return error
   const code = causeCodeOf(error)
   const reason = CONNECT_FAILURES[code] ?? (code === '' ? 'the connection was closed' : code)
-  return ofProxy(`cannot connect to ${nameOf(proxy)} (${reason}): correct ${proxy.from}, ${BYPASS}`, {
-    cause: error,
-  })
+  const fix = isCertificateCode(code) ? 'name its authority in NODE_EXTRA_CA_CERTS' : `correct ${proxy.from}`
+  return ofProxy(`cannot connect to ${nameOf(proxy)} (${reason}): ${fix}, ${BYPASS}`, { cause: error })
 }
 
 /** Returns the Fault for an HTTP status with which a forward proxy refuses a request. */
