@@ -32,6 +32,8 @@ const WITH_VALUE =
 /** Options of `run` without a value; most take one. */
 const FLAG =
   /^(?:-[itdPq]+|--(?:rm|init|interactive|tty|detach|privileged|read-only|publish-all|quiet|no-healthcheck|oom-kill-disable|replace|no-hosts|no-hostname|env-host|http-proxy|rmi|passwd|read-only-tmpfs|unsetenv-all|help))$/
+/** A short option followed by its value, such as `-p8080:80`. */
+const WITH_OWN_VALUE = /^-[itdPq]*[^itdPq-]./
 /** `docker run` in a script: its program, its global options, and the rest. */
 const IN_SCRIPT =
   /(^|[\s;&|(])((?:[^\s;&|()'"$]*\/)?(?:docker|podman)(?:\.exe)?)((?:\s+-[^\s'"$`]*(?:\s+[^\s'"$`-][^\s'"$`]*)?)*?)\s+(?:container\s+)?run(?=\s)/
@@ -81,7 +83,7 @@ const givenIn = (options: readonly string[]): string | undefined => {
     const word = options[at] ?? ''
     if (word === '--cidfile') return options[at + 1]
     if (word.startsWith('--cidfile=')) return word.slice('--cidfile='.length)
-    if (!word.includes('=') && !FLAG.test(word)) at += 1
+    if (!word.includes('=') && !FLAG.test(word) && !WITH_OWN_VALUE.test(word)) at += 1
   }
   return undefined
 }

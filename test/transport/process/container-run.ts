@@ -45,6 +45,7 @@ t.test('a file that the arguments name is used instead', async t => {
   for (const [words, cidfile] of [
     ['docker run --cidfile /x/a.cid x', '/x/a.cid'],
     ['docker run -i -e K --cidfile=a.cid x', '/w/a.cid'],
+    ['docker run -p8080:80 -v/a:/b -itu1000 --cidfile /x/a.cid x', '/x/a.cid'],
     ['docker run --rm --name n -it --cidfile a.cid x', '/w/a.cid'],
   ] as const) {
     const [command = '', ...args] = words.split(' ')
