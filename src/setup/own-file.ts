@@ -6,6 +6,7 @@ import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-
 import { programFolder } from '../config/read/program-folder.js'
 import { isSwitchedOff, OFF_IF_FALSE } from '../config/schema/keys.js'
 import type { Environment } from '../config/types.js'
+import { BASE_PATH } from '../kernel/base-url.js'
 import { isObject } from '../kernel/object.js'
 import type { ClientMachine } from './clients/machine.js'
 import type { FileChange } from './edit/change.js'
@@ -87,11 +88,12 @@ const containerIn = (root: Readonly<Record<string, unknown>>): readonly string[]
   return Object.values(root).some(isServer) ? [] : ['mcpServers']
 }
 
-const urlsOf = ({ host, port }: Readonly<Record<string, unknown>>): readonly string[] => {
+const urlsOf = ({ host, port, path }: Readonly<Record<string, unknown>>): readonly string[] => {
+  const base = typeof path === 'string' && BASE_PATH.test(path) ? path : ''
   const hosts = [typeof host === 'string' ? host : DEFAULTS.listen.host, 'localhost', '127.0.0.1']
   const number = typeof port === 'number' ? port : DEFAULTS.listen.port
   return hosts.flatMap(each =>
-    ['mcp', 'sse', 'ws'].map(path => `${path === 'ws' ? 'ws' : 'http'}://${each}:${number}/${path}`),
+    ['mcp', 'sse', 'ws'].map(end => `${end === 'ws' ? 'ws' : 'http'}://${each}:${number}${base}/${end}`),
   )
 }
 

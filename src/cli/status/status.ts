@@ -69,7 +69,7 @@ const statusUrl = (text: string): URL => {
     throw new CliError(EXIT.usage, '--url must be a complete http address, such as http://127.0.0.1:8808/mcp')
   }
   const [, base = ''] = /^(.*)\/(?:mcp|sse|ws)(?:\/|$)/.exec(url.pathname) ?? []
-  return new URL(`${base}/status`, url)
+  return new URL(`${base.replace(/\/servers\/[^/]+$/, '')}/status`, url)
 }
 
 // ── its answer ──

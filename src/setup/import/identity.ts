@@ -167,8 +167,12 @@ export interface OwnMarks {
 export const isOwn = (entry: ImportedEntry, own: OwnMarks): boolean => {
   const { url } = entry
   if (typeof url === 'string') {
-    // The address of a view is below the proxy's address.
-    return own.urls.some(each => `${addressOf(url)}/`.startsWith(`${addressOf(each)}/`))
+    const address = `${addressOf(url)}/`
+    // Addresses of views are below the proxy's address, and addresses of single servers next to it.
+    return own.urls.map(addressOf).some(each => {
+      const servers = each.replace(/\/(?:mcp|sse|ws)$/, '/servers')
+      return address.startsWith(`${each}/`) || address.startsWith(`${servers}/`)
+    })
   }
   const words = wordsOf(entry)
   const [program = '', verb = ''] = words

@@ -66,6 +66,10 @@ t.test('install prints an entry, and reports unsupported clients and options', a
     'https://team.example/mcp',
   )
   t.match(printed, { code: 0, out: '[mcp_servers.mcp-proxy]\nurl = "https://team.example/mcp"\n' })
+  const below = join(home, 'below.json')
+  writeFileSync(below, '{ "listen": { "path": "/tools", "port": 7001 }, "mcpServers": {} }')
+  const entry = ['codex', '--print', '--via', 'http', '--config', below]
+  t.match(await runHere(t, 'install', ...entry), { out: 'url = "http://127.0.0.1:7001/tools/mcp"\n' })
   for (const [words, code, says] of [
     [[], 2, /which client\?/],
     [['curser'], 2, /did you mean cursor\?/],

@@ -52,7 +52,8 @@ t.test('status shows how the running proxy is, and each of its servers, without 
     items: { tools: 6, prompts: 1 },
   })
   t.match(found.servers[1].lastError, { message: 'exited with code 3' })
-  t.same((await runHere(t, 'status', '--url', url)).code, 0)
+  for (const path of ['/mcp', '/sse/', '/servers/one/mcp'])
+    t.same((await runHere(t, 'status', '--url', new URL(path, url).href)).code, 0, path)
   t.match(await runHere(t, 'status', '--tools'), { code: 0, out: '', err: /no tool has been called yet/ })
   await client.call(1, 'one__echo')
   await client.call(2, 'one__fail')

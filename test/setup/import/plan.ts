@@ -505,7 +505,9 @@ t.test('our own entries are recognized, and entries with similar names are not',
   const own = { scripts: ['/us/connect.cjs'], urls: ['http://127.0.0.1:8808/mcp'] }
   for (const [entry, isOurs] of [
     [{ url: 'http://127.0.0.1:8808/mcp/web' }, true],
+    [{ url: 'http://127.0.0.1:8808/servers/github/mcp' }, true],
     [{ url: 'http://127.0.0.1:8808/mcp2' }, false],
+    [{ url: 'http://127.0.0.1:8808/servers2/github/mcp' }, false],
     [runs('/usr/bin/mcp-proxy connect --config x'), true],
     [runs('mcp-proxy http://127.0.0.1:9/sse'), false],
     [runs('npx -y mcp-proxy-daemon@0.1 connect'), true],
