@@ -19,15 +19,21 @@ const SWITCHES: readonly Switch[] = [
 /** Keys at the top of a file that hold such lists. */
 export const SWITCH_KEYS: readonly string[] = SWITCHES.map(({ path: [key = ''] }) => key)
 
+const listAt = (root: unknown, path: readonly string[]): unknown =>
+  path.reduce(
+    (outer, step) =>
+      typeof outer === 'object' && outer !== null
+        ? (outer as Readonly<Record<string, unknown>>)[step]
+        : undefined,
+    root,
+  )
+
+/** Returns whether a file has the list that `switchOf` names. */
+export const hasSwitch = (root: unknown, key: string): boolean => Array.isArray(listAt(root, key.split('.')))
+
 /** Returns the key at the top of a file that switches a server off, such as `mcp.excluded`. */
 export const switchOf = (root: Readonly<Record<string, unknown>>, name: string): string | undefined =>
   SWITCHES.find(({ path, isOff }) => {
-    const list = path.reduce<unknown>(
-      (outer, step) =>
-        typeof outer === 'object' && outer !== null
-          ? (outer as Readonly<Record<string, unknown>>)[step]
-          : undefined,
-      root,
-    )
+    const list = listAt(root, path)
     return Array.isArray(list) && list.includes(name) === isOff
   })?.path.join('.')

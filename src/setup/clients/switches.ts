@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { switchOf } from '../../config/schema/client-switches.js'
+import { hasSwitch, switchOf } from '../../config/schema/client-switches.js'
 import { isObject } from '../../kernel/object.js'
 import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
@@ -63,8 +63,15 @@ export const ruledOutBy = async (
 const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
   const { id = '' } = file.format ?? {}
   if (/^vscode/.test(id)) return await ofVsCode(file, context)
-  if (id === 'zed') return ofZed(file)
-  if (id === 'copilot-cli') return [ofLists([await read(join(dirname(file.file), 'config.json'), context)])]
+  const { home, config, isWindows } = foldersOf(context.machine)
+  if (id === 'zed') {
+    const users = join(config, isWindows ? 'Zed' : 'zed', 'settings.json')
+    return ofZed([file.root, await read(users, context)])
+  }
+  if (id === 'copilot-cli') {
+    const places = [dirname(file.file), join(home, '.copilot')]
+    return [ofLists(await Promise.all(places.map(place => read(join(place, 'config.json'), context))))]
+  }
   if (id === 'gemini' || id === 'qwen') return await ofGemini(file, context)
   return id === 'claude-code' ? await ofClaudeCode(file, context) : []
 }
@@ -109,20 +116,30 @@ const ofLists =
     return key === undefined ? undefined : `"${key}"`
   }
 
-/** Zed can switch off all of its AI features. */
-const ofZed = ({ root }: SwitchedFile): readonly Reason[] => {
-  const { disable_ai: off, agent } = isObject(root) ? root : {}
-  if (off === true) return [() => '"disable_ai"']
-  return isObject(agent) && agent['enabled'] === false ? [() => '"agent.enabled"'] : []
-}
+/** Zed can switch off all of its AI features, for a project or in the user's settings. */
+const ofZed = (settings: readonly unknown[]): readonly Reason[] =>
+  settings.flatMap((each): readonly Reason[] => {
+    const { disable_ai: off, agent } = isObject(each) ? each : {}
+    if (off === true) return [() => '"disable_ai"']
+    return isObject(agent) && agent['enabled'] === false ? [() => '"agent.enabled"'] : []
+  })
 
-/** Reads the file that `gemini mcp disable` writes, with names in lower case. */
-const ofGemini = async ({ file }: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
+/**
+ * Reads the file that `gemini mcp disable` writes, with names in lower case, and the user's settings, which hold
+ * for projects, too.
+ */
+const ofGemini = async ({ file, root }: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
   const name = 'mcp-server-enablement.json'
-  const { home } = context.machine
-  const places = [join(dirname(file), name), join(home, basename(dirname(file)), name)]
-  const lists = await Promise.all(places.map(path => read(path, context)))
+  const folder = join(context.machine.home, basename(dirname(file)))
+  const lists = await Promise.all([dirname(file), folder].map(place => read(join(place, name), context)))
+  const users = (await read(join(folder, 'settings.json'), context)) ?? {}
   return [
+    ({ name: server }) => {
+      const key = switchOf(users, server)
+      // A project's own list of allowed servers replaces the user's.
+      const isReplaced = key !== undefined && /allow/i.test(key) && hasSwitch(root, key)
+      return key === undefined || isReplaced ? undefined : `"${key}"`
+    },
     ({ name: server }) => {
       const isOff = lists.some(list => {
         const state = list?.[server.trim().toLowerCase()]

@@ -95,6 +95,36 @@ t.test('servers stay off that a client switches off in another place', async t =
   for (const [what, files, off] of rows) await t.test(what, async t => t.same(await offAfter(t, files), off))
 })
 
+t.test('servers of projects follow the settings of their user', async t => {
+  const project = (path: string, more: object = {}) => ({
+    [`shop/${path}`]: { mcpServers: SERVERS, ...more },
+  })
+  const gemini = (lists: object, more?: object) => ({
+    ...project('.gemini/settings.json', more),
+    '.gemini/settings.json': lists,
+  })
+  const rows: readonly (readonly [what: string, files: Record<string, object>, off: readonly string[]])[] = [
+    ['Gemini, excluded', gemini({ mcp: { excluded: ['b'] } }), ['b']],
+    ['Gemini, allowed', gemini({ mcp: { allowed: ['b'] } }), ['a', 'c']],
+    ['Gemini, allowed again', gemini({ mcp: { allowed: ['b'] } }, { mcp: { allowed: ['c'] } }), ['a', 'b']],
+    [
+      'Copilot CLI',
+      { ...project('.github/mcp.json'), '.copilot/config.json': { disabledMcpServers: ['c'] } },
+      ['c'],
+    ],
+    [
+      'Zed',
+      {
+        'shop/.zed/settings.json': { context_servers: SERVERS },
+        '.config/zed/settings.json': { disable_ai: true },
+      },
+      ['a', 'b', 'c'],
+    ],
+  ]
+  for (const [what, files, off] of rows)
+    await t.test(what, async t => t.same(await offAfter(t, files, 'shop'), off))
+})
+
 t.test('servers of .mcp.json follow the answers of their user', async t => {
   const shared = { 'shop/.mcp.json': { mcpServers: SERVERS } }
   const rows: readonly (readonly [what: string, files: Record<string, object>, off: readonly string[]])[] = [
