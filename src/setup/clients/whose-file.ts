@@ -44,10 +44,13 @@ export const formatOfFile = (
 ): ClientFormat | undefined => {
   const isOthers =
     named === undefined ||
-    (/(?:^|[/\\])\.mcp\.json$/i.test(file) && entries.some(entry => hasOthersKeys(named, entry)))
+    (/(?:^|[/\\])\.mcp\.json$/i.test(file) &&
+      [root, ...entries].some(each => isObject(each) && hasOthersKeys(named, each)))
   return isOthers ? formatOfContent(root, entries) : named
 }
 
-/** Returns whether an entry has a key that other clients read. */
-const hasOthersKeys = ({ id }: ClientFormat, entry: object): boolean =>
-  'autoApprove' in entry || FORMATS.some(format => format.id !== id && format.keys.some(key => key in entry))
+/** Returns whether a file or an entry has a key that other clients read; Visual Studio reads `servers`. */
+const hasOthersKeys = ({ id }: ClientFormat, value: object): boolean =>
+  'autoApprove' in value ||
+  'servers' in value ||
+  FORMATS.some(format => format.id !== id && format.keys.some(key => key in value))

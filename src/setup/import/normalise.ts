@@ -73,6 +73,12 @@ const NO_INPUTS: ReadonlyMap<string, Input> = new Map()
 /** A shell replaces all other variables in a script. */
 const SCRIPT_FORMS: readonly VariableForm[] = ['env', 'input', 'editor', 'file', 'secrets', 'run']
 
+/** Returns whether a command is a text, a list of words, or an object with its path. */
+const isCommand = (value: unknown): boolean =>
+  Array.isArray(value)
+    ? textsOf(value).some(word => filled(word) !== undefined)
+    : isObject(value) || filled(value) !== undefined
+
 /** Returns a member unless its value is empty. */
 const ifAny = (key: string, value: Json & object): ImportedEntry =>
   Object.keys(value).length === 0 ? {} : { [key]: value }
@@ -118,7 +124,7 @@ class Reader {
   #reach(): ImportedEntry {
     const source = this.#source
     const command = source['command'] ?? source['cmd']
-    const isProgram = typeof command === 'object' ? command !== null : filled(command) !== undefined
+    const isProgram = isCommand(command)
     const address = ADDRESSES.find(key => filled(source[key]) !== undefined)
     const type = this.#type()
     const isRemote = address !== undefined && (!isProgram || (type ?? 'stdio') !== 'stdio')

@@ -52,5 +52,9 @@ t.test('a .mcp.json with keys of another client is not read as Claude Code’s',
     const root = { mcpServers: { a: entry } }
     t.equal(formatOfFile(claude, file, root, [entry])?.id, id, JSON.stringify(entry))
   }
+  const entry = { command: 'x', args: ['${input:key}'] }
+  const ofVisualStudio = { inputs: [{ id: 'key' }], servers: { a: entry } }
+  t.equal(formatOfFile(claude, '/work/.mcp.json', ofVisualStudio, [entry])?.id, 'vscode')
+  t.equal(formatOfFile(claude, '/work/.mcp.json', { servers: { a: entry } }, [entry]), undefined)
   t.end()
 })

@@ -144,6 +144,7 @@ t.test('all spellings of an entry are read, and each loss is noted', t => {
       { ...cherry, command: ' ', endpoint: 'http://h/' },
       { type: 'http', url: 'http://h/' },
     ],
+    [{ command: [], url: 'http://h/' }, { url: 'http://h/' }],
     [{ command: 'x', args: [], url: '' }, { command: 'x' }],
     [
       { type: 'sse', command: 'x', url: 'http://h/' },

@@ -151,6 +151,8 @@ t.test('inputs of VS Code get their defaults, and others disable their server', 
     web: { kind: 'auto', url: 'https://h.example/b' },
   })
   t.same(Object.keys(read), ['all', 'open', 'web'])
+  const ofVisualStudio = await imported(t.testdir(), '.mcp.json', { inputs: INPUTS, servers })
+  t.match(ofVisualStudio, { all: { args: ['all', 'eu${X}-b'] } })
 })
 
 t.test('an entry whose own variables are named like secrets keeps its values', async t => {
