@@ -54,8 +54,8 @@ const nameHeader = ({ arrival }: RoutedRecord): Request['headers'] => {
 }
 
 /**
- * Returns the headers of a call's own HTTP request that the server gets. They replace all of the client's first
- * request, which the connection has.
+ * Returns the headers of a call's own HTTP request that the server gets. They replace the headers of the
+ * client's first request, which the connection has.
  */
 const passedFor = ({ caller, client, owner: { server } }: RoutedRecord): Request['headers'] => {
   const passed = server.options.passing?.of(caller)

@@ -125,8 +125,8 @@ const ofZed = (settings: readonly unknown[]): readonly Reason[] =>
   })
 
 /**
- * Reads the file that `gemini mcp disable` writes, with names in lower case, and the user's settings, which hold
- * for projects, too.
+ * Reads the file that `gemini mcp disable` writes, with names in lower case, and the user's settings, which
+ * also apply to projects.
  */
 const ofGemini = async ({ file, root }: SwitchedFile, context: SwitchContext): Promise<readonly Reason[]> => {
   const name = 'mcp-server-enablement.json'
