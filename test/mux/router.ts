@@ -254,10 +254,11 @@ t.test('resources and their templates change in one notice', async t => {
   t.same(client.told, [[RESOURCES_CHANGED, undefined]])
 })
 
-t.test('a cursor that is not a string gets -32602', async t => {
+t.test('a cursor that is not a string gets -32602, and null counts as absent', async t => {
   const world = new World({ a: { tools: [] } })
   const client = await world.client()
-  for (const cursor of [7, null, {}, '', 'bogus']) {
+  t.match(await client.get('tools/list', { cursor: null }), { result: { tools: [] } })
+  for (const cursor of [7, {}, '', 'bogus']) {
     t.match(await client.get('tools/list', { cursor }), { code: -32602, message: 'Invalid cursor' })
   }
 })
