@@ -4,7 +4,7 @@ import { DEFAULTS } from '../config/defaults.js'
 import { SMALL_FILE_BYTES } from '../config/file/small-file.js'
 import { DEFAULT_ENV_FILE, envFileLine, parseEnvFile } from '../config/read/env-file.js'
 import { programFolder } from '../config/read/program-folder.js'
-import { isSwitchedOff, OFF_IF_FALSE } from '../config/schema/keys.js'
+import { isSwitchedOff, OFF_IF_FALSE, OFF_IF_TRUE } from '../config/schema/keys.js'
 import type { Environment } from '../config/types.js'
 import { BASE_PATH } from '../kernel/base-url.js'
 import { isObject } from '../kernel/object.js'
@@ -107,7 +107,7 @@ export const toggled = (name: string, entry: ImportedEntry, isDisabled: boolean)
   const at = isInner ? [name, WRAPPER] : [name]
   if (isDisabled) return [{ at, name: 'disabled', value: true }]
   const off = OFF_IF_FALSE.filter(key => own[key] === false)
-  return ['disabled', ...off].map(key => ({ at, name: key, value: undefined }))
+  return [...OFF_IF_TRUE, ...off].map(key => ({ at, name: key, value: undefined }))
 }
 
 const WRAPPER = 'x-mcp-proxy'

@@ -762,12 +762,21 @@ t.test('what is odd about a server is told, and the server is used', async t => 
   t.match(server('{ "command": "x", "command": "y" }')?.transport, { command: 'y' })
 })
 
+t.test('an empty command next to an address is unused, and the reverse', t => {
+  t.match(server('{ "command": "", "url": "http://h/" }')?.transport, { kind: 'auto', url: 'http://h/' })
+  t.match(server('{ "command": "", "serverUrl": "http://h/" }')?.transport, { url: 'http://h/' })
+  t.match(server('{ "command": "x", "url": "" }')?.transport, { kind: 'stdio', command: 'x' })
+  t.end()
+})
+
 t.test('a server that is switched off is not looked at any further', async t => {
   for (const entry of [
     '{ "disabled": true, "args": ["${NOPE}"] }',
     '{ "enabled": false, "url": 5 }',
     '{ "isActive": false, "command": "" }',
     '{ "active": false, "command": "x" }',
+    ...['isEnabled', 'enable', 'is_active'].map(key => `{ "${key}": false, "command": "x" }`),
+    ...['disable', 'isDisabled'].map(key => `{ "${key}": true, "command": "x" }`),
   ]) {
     const loaded = one(entry)
     t.strictSame([told(loaded), loaded.disabled], [[], [{ name: 'a', why: 'disabled' }]], entry)

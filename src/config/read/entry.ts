@@ -8,6 +8,7 @@ import {
   isSwitchedOff,
   NO_FOREIGN_KEYS,
   OFF_IF_FALSE,
+  OFF_IF_TRUE,
   warnUnknown,
 } from '../schema/keys.js'
 import { type Misfit, type ServerValues, validateServer } from '../schema/validate.js'
@@ -78,14 +79,22 @@ export function foldEntry(item: TreeItem): Folded {
   const inner = wrapper === undefined ? undefined : members(wrapper)
   if (['disabled', 'enabled'].some(key => inner?.has(key))) {
     // The two keys belong together: in a shared file the outer one may be for the client.
-    for (const key of ['disabled', ...OFF_IF_FALSE]) outer.delete(key)
+    for (const key of [...OFF_IF_TRUE, ...OFF_IF_FALSE]) outer.delete(key)
   }
   for (const [name, member] of inner ?? []) if (KEYS.own.includes(name)) outer.set(name, member)
   for (const other of ['serverUrl', 'httpUrl']) {
     const url = outer.get(other)
     if (url !== undefined && !outer.has('url')) outer.set('url', url)
   }
+  dropUnused(outer)
   return outer
+}
+
+/** Drops an empty `command` next to an address, or the reverse: settings windows write all fields. */
+const dropUnused = (outer: Map<string, TreeItem>): void => {
+  const isEmpty = (key: string): boolean => outer.get(key)?.node.value === ''
+  const unused = ['command', 'url'].filter(isEmpty)
+  if (unused.length === 1 && outer.has('command') && outer.has('url')) outer.delete(unused[0] ?? '')
 }
 
 /** Returns whether an entry is switched off, by our key or by the key of a client's file. */

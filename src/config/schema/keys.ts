@@ -12,15 +12,18 @@ const harmless = (names: string): [string, undefined][] => names.split(' ').map(
 const instead = (fix: string, names: string): [string, string][] => names.split(' ').map(name => [name, fix])
 
 /** Keys that switch a server off if they are `false`: ours, and those of Cherry Studio, 5ire and Jan. */
-export const OFF_IF_FALSE = ['enabled', 'isActive', 'active'] as const
+export const OFF_IF_FALSE = ['enabled', 'enable', 'isEnabled', 'isActive', 'is_active', 'active'] as const
+
+/** Keys that switch a server off if they are `true`: ours, and that of DeepChat. */
+export const OFF_IF_TRUE = ['disabled', 'disable', 'isDisabled'] as const
 
 /** Returns whether an entry of our file is switched off. */
 export const isSwitchedOff = (valueOf: (key: string) => unknown): boolean =>
-  valueOf('disabled') === true || OFF_IF_FALSE.some(key => valueOf(key) === false)
+  OFF_IF_TRUE.some(key => valueOf(key) === true) || OFF_IF_FALSE.some(key => valueOf(key) === false)
 
 /** Keys of VS Code, Claude Code, Cursor, Gemini CLI, Cline, Zed and LibreChat within a server's entry. */
 export const FOREIGN_SERVER_KEYS: ForeignKeys = new Map<string, string | undefined>([
-  ...harmless('isActive active'),
+  ...harmless('isActive is_active active enable isEnabled disable isDisabled'),
   ...harmless('alwaysAllow autoApprove trust alwaysLoad default_tools_approval_mode'),
   ...harmless('name title comment icon iconPath gallery version metadata'),
   ...harmless('dev source settings remoteConfigured chatMenu serverInstructions customUserVars'),

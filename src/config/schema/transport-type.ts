@@ -9,7 +9,8 @@ const SPELLINGS: ReadonlyMap<string, TransportType> = new Map(
       ['http', 'http https streamablehttp streamable streaminghttp httpstream httpstreaming httpstreamable'],
       ['sse', 'sse httpsse serversentevents'],
       ['ws', 'ws wss websocket websockets'],
-      ['remote', 'remote'],
+      // `url` is the name in Anthropic's API.
+      ['remote', 'remote url'],
     ] as const
   ).flatMap(([type, names]) => names.split(' ').map(name => [name, type] as const)),
 )
@@ -19,4 +20,4 @@ const SPELLINGS: ReadonlyMap<string, TransportType> = new Map(
  * `local`; undefined for an unknown name.
  */
 export const transportTypeOf = (name: string): TransportType | undefined =>
-  SPELLINGS.get(name.toLowerCase().replace(/[\s_+-]/g, ''))
+  SPELLINGS.get(name.toLowerCase().replace(/[\s_+/-]/g, ''))
