@@ -81,7 +81,8 @@ export const inFolder = (
 ): ImportedEntry => {
   if (typeof given['command'] !== 'string') return given
   const entry = isProject && path !== undefined ? inProject(given, path) : given
-  const folder = folderFor(entry, { path, otherwise })
+  const namesProject = JSON.stringify(entry) !== JSON.stringify(given)
+  const folder = folderFor(entry, { path, otherwise: namesProject ? path : otherwise })
   const isUsual = folder === usual && !('cwd' in entry)
   return folder === undefined || isUsual ? entry : { ...entry, cwd: folder }
 }

@@ -47,9 +47,19 @@ export const argumentsIn = (value: unknown): Read<string> => {
 
 type Pair = readonly [name: string, value: unknown]
 
-/** Reads a map of names and values, a list of `NAME=value` or objects, or a text with a pair in each line. */
+/**
+ * Reads a map of names and values, a list of `NAME=value` or objects, or a text with a pair in each line. A
+ * settings window writes rows without a name; an empty one is unused.
+ */
 export const pairsIn = (value: unknown, separator: RegExp): Read<Pair> => {
-  if (isObject(value)) return { values: Object.entries(value), isPartial: false }
+  if (isObject(value)) {
+    const pairs = Object.entries(value)
+    const unnamed = pairs.filter(([name]) => name.trim() === '')
+    return {
+      values: pairs.filter(pair => !unnamed.includes(pair)),
+      isPartial: unnamed.some(([, each]) => filled(each) !== undefined),
+    }
+  }
   const items: readonly unknown[] = Array.isArray(value)
     ? (value as unknown[])
     : typeof value === 'string'

@@ -8,7 +8,7 @@ import type { VariableForm } from '../clients/formats.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
 import { commandWords, withoutWindows } from './command-line.js'
-import { APPROVALS, LEFT_OUT, READ_KEYS } from './known-keys.js'
+import { APPROVALS, isOffInClient, LEFT_OUT, READ_KEYS, unusedIn } from './known-keys.js'
 import { argumentsIn, filled, pairsIn, scalarText, textsOf } from './lists.js'
 import { timeLimitsIn } from './time-limits.js'
 import { type Input, type TextPlace, translated } from './variables.js'
@@ -69,26 +69,20 @@ const mapOf = (value: unknown): ContainerMembers => (isObject(value) ? value : {
 
 const ADDRESSES = ['url', 'uri', 'serverUrl', 'httpUrl', 'baseUrl', 'endpoint', 'sseUrl', 'tcp']
 const NO_REACH = 'it has neither a command nor an address'
+const NO_ENV_FILE = 'its envFile is not a path'
 const NO_INPUTS: ReadonlyMap<string, Input> = new Map()
 /** A shell replaces all other variables in a script. */
 const SCRIPT_FORMS: readonly VariableForm[] = ['env', 'input', 'editor', 'file', 'secrets', 'run']
 
 /** Returns whether a command is a text, a list of words, or an object with its path. */
-const isCommand = (value: unknown): boolean =>
-  Array.isArray(value)
-    ? textsOf(value).some(word => filled(word) !== undefined)
-    : isObject(value) || filled(value) !== undefined
+const isCommand = (value: unknown): boolean => {
+  if (Array.isArray(value)) return textsOf(value).some(word => filled(word) !== undefined)
+  return isObject(value) ? isCommand(value['path']) : filled(value) !== undefined
+}
 
 /** Returns a member unless its value is empty. */
 const ifAny = (key: string, value: Json & object): ImportedEntry =>
   Object.keys(value).length === 0 ? {} : { [key]: value }
-
-/** Returns whether a client's entry is switched off, in any client's words. */
-const isOff = (source: ContainerMembers): boolean =>
-  /^(?:true|1)$/i.test(scalarText(source['disabled']) ?? '') ||
-  ['enabled', 'isEnabled', 'isActive', 'active'].some(key =>
-    /^(?:false|0)$/i.test(scalarText(source[key]) ?? ''),
-  )
 
 /** Reads one entry and collects notes. */
 class Reader {
@@ -116,7 +110,7 @@ class Reader {
       ...(timeouts === undefined ? {} : { timeouts }),
       ...this.#tools(),
       ...Object.fromEntries(own.map(key => [key, source[key] as Json])),
-      ...(isOff(source) ? { disabled: true } : {}),
+      ...(isOffInClient(source) ? { disabled: true } : {}),
     }
   }
 
@@ -129,6 +123,9 @@ class Reader {
     const type = this.#type()
     const isRemote = address !== undefined && (!isProgram || (type ?? 'stdio') !== 'stdio')
     if (isProgram && address !== undefined) this.#leaveOut(isRemote ? 'command' : address)
+    // Goose uses variables at addresses, too.
+    if (this.#dialect.hasHeaderVariables !== true)
+      for (const key of unusedIn(source, isRemote)) this.#leaveOut(key)
     if (isRemote) return this.#address(address, type)
     if (isProgram) return this.#program(command)
     this.isUnusable = true
@@ -220,7 +217,10 @@ class Reader {
   #readEnvFile(given: unknown): void {
     const path = scalarText(given)
     if (path !== undefined && path !== '') this.envFile = this.#text(path)
-    else if (given !== undefined && path === undefined) this.obstacles.push('its envFile is not a path')
+    else if (given !== undefined && given !== null && path === undefined) {
+      this.notes.push(NO_ENV_FILE)
+      this.obstacles.push(NO_ENV_FILE)
+    }
   }
 
   #envValue(name: string, value: unknown): Json {
@@ -269,7 +269,11 @@ class Reader {
       ...(bearer === undefined ? [] : [['Authorization', `Bearer \${${bearer}}`] as const]),
       ...this.#apiKey(source['apiKey']),
       ...named,
-      ...given.map(([name, value]) => [name, this.#header(scalarText(value) ?? '')] as const),
+      ...given.flatMap(([name, value]) => {
+        const text = scalarText(value)
+        if (text === undefined) this.#leaveOut(name)
+        return text === undefined ? [] : [[name, this.#header(text)] as const]
+      }),
     ])
   }
 

@@ -189,6 +189,31 @@ export const fileOf = async (
   return (await firstThere(disk, files)) ?? (client.createsItself === true ? undefined : files[0])
 }
 
+interface GivenPlace {
+  /** The format of files with its name. */
+  readonly named: ClientFormat | undefined
+  readonly project: string | undefined
+  readonly machine: ClientMachine | undefined
+}
+
+/** Returns the folder in which the client of a file given by path starts its programs. */
+const startOfGiven = (paths: readonly string[], { named, project, machine }: GivenPlace): StartFolder => {
+  const client = CLIENTS.find(({ id }) => id === named?.id)
+  const isUsers = isUsersFile(paths, client, machine)
+  if (project !== undefined && !isUsers) return { path: project, otherwise: undefined, isProject: true }
+  const folder = isUsers && client?.startsInProject === true ? WORKSPACE : client && machine?.home
+  return { path: folder ?? dirname(paths.at(-1) ?? ''), otherwise: undefined }
+}
+
+const isUsersFile = (
+  paths: readonly string[],
+  client: ClientProgram | undefined,
+  machine: ClientMachine | undefined,
+): boolean => {
+  if (client === undefined || machine === undefined) return false
+  return client.user(foldersOf(machine)).some(file => paths.includes(file))
+}
+
 /** Reads a file of any client, as that client does. Rejects with a SetupError. */
 export const readGiven = async (disk: Disk, file: string, machine?: ClientMachine): Promise<Source> => {
   const state = await readState(disk, file)
@@ -197,17 +222,13 @@ export const readGiven = async (disk: Disk, file: string, machine?: ClientMachin
   const named = formatOfPath(resolve(file)) ?? formatOfPath(state.path)
   const format = formatOfFile(named, state.path, root, entriesOf(found))
   const project = projectOf(state.path, CLIENTS) ?? folderAbove(state.path, named)
-  const isUsers = project === undefined && CLIENTS.some(({ id }) => id === named?.id)
   const source = {
     id: 'file',
     label: file,
     file: state.path,
     found,
     dialect: dialectOf(format, root),
-    start: {
-      path: project ?? (isUsers ? machine?.home : undefined) ?? dirname(state.path),
-      otherwise: undefined,
-    },
+    start: startOfGiven([resolve(file), state.path], { named, project, machine }),
   }
   const place = { format: named ?? format, file: resolve(file), root, project }
   return machine === undefined

@@ -18,9 +18,10 @@ export const inputsIn = (root: unknown): ReadonlyMap<string, Input> => {
   const found = new Map<string, Input>()
   for (const each of Array.isArray(list) ? (list as unknown[]) : []) {
     if (!isObject(each) || typeof each['id'] !== 'string') continue
-    const { id, type, default: fallback } = each
+    const { id, type, default: fallback, password } = each
+    const isMissing = typeof fallback !== 'string' || (password === true && fallback === '')
     found.set(id, {
-      fallback: typeof fallback === 'string' ? fallback : undefined,
+      fallback: isMissing ? undefined : fallback,
       isCommand: type === 'command',
     })
   }

@@ -153,6 +153,28 @@ t.test('all spellings of an entry are read, and each loss is noted', t => {
     ],
     [{ command: 'x', url: 'http://h/' }, { command: 'x' }, [/left out: url/]],
     [{ command: '', url: '' }, { command: '', disabled: true }, [/neither a command nor an address/]],
+    ...[[], [''], {}, { path: '' }, null].map(
+      command => [{ command, url: 'http://h/' }, { url: 'http://h/' }] as const,
+    ),
+    [
+      { command: 'x', env: { '': '', ' ': '', A: 'b' } },
+      { command: 'x', env: { A: 'b' } },
+    ],
+    [{ command: 'x', env: { '': 'b' } }, { command: 'x' }, [/left out: env/]],
+    [{ url: 'http://h/', headers: { '': '' } }, { url: 'http://h/' }],
+    [{ url: 'http://h/', headers: { 'X-A': ['b'] } }, { url: 'http://h/' }, [/left out: X-A/]],
+    [
+      { url: 'http://h/', env: { A: 'b' }, args: ['-y'], cwd: '', envFile: null },
+      { url: 'http://h/' },
+      [/left out: args/, /left out: env/],
+    ],
+    [{ command: 'x', headers: { A: 'b' } }, { command: 'x' }, [/left out: headers/]],
+    [{ command: 'x', envFile: ['.env'] }, { command: 'x' }, [/its envFile is not a path/]],
+    [{ type: 'url', url: 'http://h/' }, { url: 'http://h/' }],
+    [
+      { type: 'HTTP/SSE', url: 'http://h/' },
+      { type: 'sse', url: 'http://h/' },
+    ],
     [
       { command: 'npx', args: '-y @scope/server --name "a b" --port 1' },
       { command: 'npx', args: ['-y', '@scope/server', '--name', 'a b', '--port', '1'] },
@@ -188,10 +210,18 @@ t.test('all spellings of an entry are read, and each loss is noted', t => {
       { command: 'x', timeouts: { call: '60s' } },
     ],
     [{ command: 'x', timeout: {} }, { command: 'x' }, [/left out: timeout/]],
-    ...['isActive', 'active', 'enabled', 'isEnabled'].map(
+    ...['isActive', 'is_active', 'active', 'enabled', 'enable', 'isEnabled'].map(
       key =>
         [
           { command: 'x', [key]: false },
+          { command: 'x', disabled: true },
+        ] as const,
+    ),
+    [{ command: 'x', options: { disabled: true } }, { command: 'x', disabled: true }, [/left out: options/]],
+    ...['disable', 'isDisabled'].map(
+      key =>
+        [
+          { command: 'x', [key]: true },
           { command: 'x', disabled: true },
         ] as const,
     ),

@@ -131,6 +131,7 @@ const INPUTS = [
   { id: 'region', type: 'promptString', default: 'eu${X}' },
   { id: 'mode', type: 'pickString', options: ['a', 'b'], default: 'b' },
   { id: 'key', type: 'promptString', password: true },
+  { id: 'empty', type: 'promptString', password: true, default: '' },
   { id: 'run', type: 'command', command: 'x' },
 ]
 
@@ -139,6 +140,7 @@ t.test('inputs of VS Code get their defaults, and others disable their server', 
   const servers = {
     ...program('all', '${input:region}-${input:mode}'),
     ...program('key', '${input:key}'),
+    ...program('empty', '${input:empty}'),
     ...program('run', '${input:run}'),
     ...program('command', '${command:extension.id}'),
     ...program('open', '$${input:mode}'),
@@ -191,6 +193,20 @@ t.test('variables of an envFile are not the variables of the client', async t =>
   }
   const { p } = await imported(home, '.vscode/mcp.json', { servers })
   t.match(p, { args: ['x value'], env: { X: 'of the file' } })
+})
+
+t.test('a project file given by path names the folder of its project', async t => {
+  const home = t.testdir({ shop: { '.env': 'MODE=fast\n' } })
+  const shop = join(home, 'shop')
+  const folder = '${workspaceFolder}'
+  const entry = { command: '/bin/x', args: [`--root=${folder}`], envFile: `${folder}/.env` }
+  const servers = { p: entry, q: { command: '/bin/y' } }
+  const { p, q } = await imported(home, 'shop/.vscode/mcp.json', { servers })
+  t.match(p, { args: [`--root=${shop}`], env: { MODE: 'fast' }, cwd: shop })
+  t.match(q, { args: [] })
+  const users = { p: { command: '/bin/x', args: [`--root=${folder}`] } }
+  const own = await imported(home, '.cursor/mcp.json', { mcpServers: users })
+  t.match(own.p, { args: [`--root=${folder}`] }, 'the file of the user')
 })
 
 t.test('programs of a file given by path run where its client starts them', async t => {
