@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { bundle, EVERY, root } from './bundle.js'
 import { runFacts, takeJsonFile } from './run-facts.js'
 
-const JOBS = 4
+const JOBS = 3
 const TIMEOUT_MS = 600_000
 /** With more failures than this, it is not the machine. */
 const ALONE_MOST = 3
