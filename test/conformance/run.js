@@ -206,6 +206,9 @@ const surprises = (name, scores, direct) => {
 }
 
 if (!existsSync(join(root, 'dist'))) throw new Error('dist is missing: run `npm run build` first')
+/** `CONFORMANCE=brief` chooses these: the newest revisions with servers of one era, without replicas. */
+const isBrief = ({ revision, era, way }) =>
+  (revision in NEWEST || revision === 'extensions') && era !== 'dual' && way !== 'through replicas'
 const { file: jsonFile, rest: words } = takeJsonFile(process.argv.slice(2))
 const facts = runFacts(['npm run conformance', ...(words.length > 0 ? ['--', ...words] : [])].join(' '))
 const wanted = [...serverRuns, ...clientRuns, ...authRuns].filter(
