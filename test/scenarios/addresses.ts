@@ -78,7 +78,6 @@ t.test('params that are null count as absent', async t => {
   const client = await join(`${base}/mcp`)
   const ask = async (params: object) => (await client.post({ id: 77, method: 'tools/list', ...params })).last
   t.same((await ask({ params: null })).text, (await ask({})).text)
-  t.same((await ask({ params: { cursor: null } })).text, (await ask({})).text, 'a cursor, too')
   t.equal((await client.post({ id: 'p', method: 'ping', params: null })).status, 200)
   for (const params of ['[]', '0', '""', 'false'])
     t.equal(

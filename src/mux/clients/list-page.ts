@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.js'
 import { Fault } from '../../kernel/faults.js'
-import { kindOf, memberOf, stringOf } from '../../kernel/json/text.js'
+import { memberOf, stringOf } from '../../kernel/json/text.js'
 import type { ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
 import type { CallRecord } from '../calls/call-record.js'
@@ -24,9 +24,7 @@ export const servePage = async (
   try {
     const text = call.params && memberOf(call.params, 'cursor')
     const cursor = stringOf(text)
-    // Clients of metoro-io/mcp-golang send null for the first page (its issue 125).
-    const isAbsent = text === undefined || kindOf(text) === 'null'
-    if (!isAbsent && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
+    if (text !== undefined && cursor === undefined) throw new Fault('invalid-params', 'Invalid cursor')
     const waitMs = starter.waitMsFor(call)
     const { result, version, hints } = await catalog.page(call, list, cursor, waitMs)
     // Until now, a server could still bring it.
