@@ -55,6 +55,9 @@ const definitionOf = (item: JsonText): JsonTree =>
     }),
   )
 
+/** Returns a text that is equal for items with equal definitions. */
+export const definitionText = (item: JsonText): string => treeText(definitionOf(item))
+
 /** Adds the defaults of annotations. A tool that only reads destroys nothing, unless it says so. */
 const withHints = (list: LockedList, definition: JsonTree): JsonTree => {
   if (list !== 'tools') return definition

@@ -26,6 +26,12 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
   return type === 'ref/prompt' || type === 'ref/resource' ? PLACES[type] : undefined
 }
 
+/** Returns the list with the definitions of the items that a method calls; undefined without one. */
+export const definedIn = (method: string): 'tools' | 'prompts' | undefined => {
+  if (method === 'tools/call') return 'tools'
+  return method === 'prompts/get' ? 'prompts' : undefined
+}
+
 /** A capability of the proxy, or an extension. */
 export type Need = keyof Welcome['capabilities'] | ExtensionNeed
 

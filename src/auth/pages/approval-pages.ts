@@ -88,7 +88,7 @@ export class ApprovalPages {
     const { url = '' } = request
     const { path, query } = partsOf(url)
     const isBack = path === CALLBACK_PATH
-    if (!isAllowed(request, isBack)) {
+    if (!takesMethod(request, isBack)) {
       response.writeHead(405, { Allow: isBack ? 'GET' : 'GET, POST', 'Cache-Control': 'no-store' }).end()
       return
     }
@@ -97,8 +97,7 @@ export class ApprovalPages {
     const visit = this.#visitOf(away?.id ?? path.slice(APPROVAL_PATH.length + 1), request, response)
     if (visit === undefined) sendPage(response, NO_APPROVAL)
     else if (this.#isElsewhere(request)) {
-      const location = `${baseUrlOf(this.#base)}${isBack ? url : path}`
-      response.writeHead(307, { Location: location, 'Cache-Control': 'no-store' }).end()
+      redirect(response, `${baseUrlOf(this.#base)}${isBack ? url : path}`, 307)
     } else if (away === undefined) await this.#serve(visit)
     else await this.#back(visit, answer, away.pending)
   }
@@ -206,9 +205,8 @@ export class ApprovalPages {
     if (by === undefined) this.#ask(visit, 'Show first that you may decide.')
     else if (!this.#mayDecide(visit, by)) sendPage(response, notYoursPage(this.#form(visit)))
     else {
-      const isFirst = approvals.records.decide(approval, isAllowed, {
-        ...{ by: by.principal, via: 'page' },
-      })
+      const decider = { by: by.principal, via: 'page' } as const
+      const isFirst = approvals.records.decide(approval, isAllowed, decider)
       sendPage(response, isFirst ? decidedPage(isAllowed) : NO_APPROVAL)
     }
   }
@@ -303,7 +301,7 @@ const partsOf = (url: string): { readonly path: string; readonly query: string }
   return { path, query }
 }
 
-const isAllowed = ({ method = '' }: IncomingMessage, isBack: boolean): boolean =>
+const takesMethod = ({ method = '' }: IncomingMessage, isBack: boolean): boolean =>
   method === 'GET' || method === 'HEAD' || (method === 'POST' && !isBack)
 
 /** Returns the key of an approval in one browser. */

@@ -14,7 +14,7 @@ export const approvals = defineVerb({
   examples: [
     ['mcp-proxy approvals', 'The calls that wait, with their ids'],
     ['mcp-proxy approvals --json', 'For scripts, with the address of the page and all arguments'],
-    ['mcp-proxy approvals --config team.json', 'Of the proxy with another configuration'],
+    ['mcp-proxy approvals --config team.json', 'The calls of a proxy with another configuration'],
   ],
   async run({ config, pid, json = false }) {
     const body = await askRunning(await theRunning(config, pid), '/v1/approvals')

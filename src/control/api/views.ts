@@ -6,6 +6,7 @@ import { Fault } from '../../kernel/faults.js'
 import { type JsonText, memberOf, textMember } from '../../kernel/json/text.js'
 import { LIMIT_NAMES, LIMIT_TABLE, type Limits, shownLimit } from '../../kernel/limits.js'
 import { silentLogger } from '../../kernel/logger.js'
+import { memoize } from '../../kernel/memoize.js'
 import { MASK, mask, sanitizeLine } from '../../kernel/secrets/mask.js'
 import type { Client } from '../../model/links.js'
 import type { ListName } from '../../model/listing.js'
@@ -36,7 +37,7 @@ export const serversView = (context: ControlApiContext) => {
     return {
       ...status,
       ...lineOf(lines, status.name),
-      target: targetOf(configured.find(({ name }) => name === status.name)),
+      target: targetIn(configured, status.name),
       ...restartsOf(server, nowMs),
       rssBytes: status.pids.reduce((sum, pid) => sum + processBytes(pid), 0),
       inFlight: connections.reduce((sum, { inFlight }) => sum + inFlight, 0),
@@ -62,7 +63,7 @@ export const serversView = (context: ControlApiContext) => {
     overheadP99Ms: router.meter?.overheadMs(0.99),
     /** Failed requests without a server. */
     refused: history?.refused.read(nowMs) ?? [],
-    servers: [...servers, ...misconfigured(context, known), ...disabled],
+    servers: [...servers, ...misconfigured(context, known, lines), ...disabled],
     problems: context.problems(),
     troubles: troublesIn(context),
   }
@@ -74,8 +75,11 @@ const lineOf = (
 ): { readonly line?: number | undefined } => ({ line: lines.get(name) })
 
 /** Returns the servers that errors in the file leave out. */
-const misconfigured = (context: ControlApiContext, known: ReadonlySet<string>) => {
-  const lines = serverLines(context)
+const misconfigured = (
+  context: ControlApiContext,
+  known: ReadonlySet<string>,
+  lines: ReadonlyMap<string, number>,
+) => {
   const broken = context
     .problems()
     .filter(({ severity }) => severity === 'error')
@@ -85,18 +89,17 @@ const misconfigured = (context: ControlApiContext, known: ReadonlySet<string>) =
     .map(name => ({ name, state: 'misconfigured' as const, where: 'file' as const, ...lineOf(lines, name) }))
 }
 
-const targets = new WeakMap<ServerConfig, string>()
-
 /** Returns the command of a server with its arguments, or its address, without secrets. */
-const targetOf = (server: ServerConfig | undefined): string | undefined => {
-  if (server === undefined) return undefined
-  const known = targets.get(server)
-  if (known !== undefined) return known
+const targetOf = memoize((server: ServerConfig): string => {
   const { transport } = redactServer(server)
   const target =
     'command' in transport ? [transport.command, ...transport.args].join(' ') : addressOf(transport)
-  targets.set(server, sanitizeLine(target, 512))
-  return targetOf(server)
+  return sanitizeLine(target, 512)
+})
+
+const targetIn = (servers: readonly ServerConfig[], name: string): string | undefined => {
+  const server = servers.find(each => each.name === name)
+  return server && targetOf(server)
 }
 
 const addressOf = (transport: Exclude<ServerConfig['transport'], { readonly kind: 'stdio' }>): string =>
@@ -114,22 +117,18 @@ const restartsOf = (server: Server | undefined, nowMs: number) => {
 /** Maximum hidden tools shown. */
 const MOST_HIDDEN = 50
 
-const hiddenNames = new WeakMap<Listed, readonly string[]>()
-
 /** Returns the server's own names of hidden tools, in its order, at most `MOST_HIDDEN`. */
-const hiddenTools = (listed: Listed | undefined): readonly string[] => {
-  if (listed === undefined || Object.values(listed.leftOut).every(count => count === 0)) return []
-  // Cached because the page reads it twice a second.
-  const known = hiddenNames.get(listed)
-  if (known !== undefined) return known
+const hiddenNames = memoize((listed: Listed): readonly string[] => {
+  if (Object.values(listed.leftOut).every(count => count === 0)) return []
   const shown = new Set(listed.items.map(({ own }) => own))
   const names = new Set(
     listed.raw.map(text => textMember(text, 'name') ?? '').filter(name => !shown.has(name)),
   )
-  const found = [...names].slice(0, MOST_HIDDEN).map(name => sanitizeLine(name, 128))
-  hiddenNames.set(listed, found)
-  return found
-}
+  return [...names].slice(0, MOST_HIDDEN).map(name => sanitizeLine(name, 128))
+})
+
+const hiddenTools = (listed: Listed | undefined): readonly string[] =>
+  listed === undefined ? [] : hiddenNames(listed)
 
 /** Returns the merged list without access rules. */
 export const mergedItems = ({ router }: ControlApiContext, list: ListName): readonly Item[] => {

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Principal } from '../../kernel/caller.js'
+import { definitionText } from '../../kernel/definitions.js'
 import { Fault } from '../../kernel/faults.js'
 import { matcherOf } from '../../kernel/globs.js'
 import { randomId } from '../../kernel/ids.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
-import { editMember } from '../../kernel/json/edit.js'
-import { isEmpty, type JsonText, memberOf, rawText, textOf, withoutMembers } from '../../kernel/json/text.js'
+import { memberOf, rawText, textOf } from '../../kernel/json/text.js'
+import { memoize } from '../../kernel/memoize.js'
 import type { AskRule, Rule } from '../../kernel/rule.js'
 import { failed } from '../../model/outcome.js'
 import { type CallVerdict, NEXT, type RoutedRecord, TAKEN } from '../calls/call-record.js'
 import { invalidState, type RequestStates, requestDigest } from '../input-required/retry/request-states.js'
+import { definedIn } from '../routes.js'
 import { ApprovalAsking, type AskingContext } from './approval-asking.js'
 import {
   Approval,
@@ -59,8 +61,6 @@ export interface Visitor {
   readonly principal: Principal
   readonly scopes: ReadonlySet<string> | undefined
 }
-
-const LISTS = { 'tools/call': 'tools', 'prompts/get': 'prompts' } as const
 
 /**
  * Asks people about calls. An approval is bound to the caller, the request, the item's definition and the
@@ -183,7 +183,7 @@ export class CallApprovals {
    * changed at the server is read first.
    */
   #letThrough(record: RoutedRecord, approval: Approval, use: () => CallVerdict): Verdict {
-    const list = listOf(record)
+    const list = definedIn(record.method)
     const { catalog } = this.#context.router()
     const reading = list && catalog.readIfChanged(record.owner.server, record.client, list)
     if (reading === undefined) return this.#useOnce(record, approval, use)
@@ -252,33 +252,15 @@ export class CallApprovals {
   }
 
   #definitionOf(record: RoutedRecord): string | undefined {
-    const list = listOf(record)
+    const list = definedIn(record.method)
     const item = list && this.#context.router().catalog.find(record, list, record.exposed)
-    return item && sha256(canonicalJson(definitionOf(item.lock?.sent ?? item.text)))
+    return item && sha256(definitionText(item.lock?.sent ?? item.text))
   }
 }
-
-/** Returns the list with a call's definition. */
-const listOf = ({ method }: RoutedRecord): 'tools' | 'prompts' | undefined =>
-  (LISTS as Readonly<Record<string, 'tools' | 'prompts' | undefined>>)[method]
 
 const hasAsk = (rule: Rule): rule is AskingRule => rule.ask !== undefined
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** Rules do not change, and are replaced by a reload. */
-const digests = new WeakMap<Rule, string>()
-
-/** Identifies the content of a rule. */
-export const ruleDigest = (rule: Rule): string => {
-  const known = digests.get(rule) ?? sha256(canonicalJson(textOf(rule)))
-  digests.set(rule, known)
-  return known
-}
-
-/** Members of `_meta` that clients act on belong to a definition. */
-const definitionOf = (item: JsonText): JsonText =>
-  editMember(item, '_meta', meta => {
-    const kept = withoutMembers(meta, ({ key }) => !/^(?:ui$|ui\/|openai\/)/.test(key))
-    return isEmpty(kept) ? undefined : kept
-  })
+/** Identifies the content of a rule. Rules do not change, and are replaced by a reload. */
+export const ruleDigest = memoize((rule: Rule): string => sha256(canonicalJson(textOf(rule))))

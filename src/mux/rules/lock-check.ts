@@ -4,11 +4,9 @@ import { Fault } from '../../kernel/faults.js'
 import { shortName } from '../../kernel/secrets/mask.js'
 import { failed } from '../../model/outcome.js'
 import { type CallVerdict, NEXT, type RoutedRecord } from '../calls/call-record.js'
+import { definedIn } from '../routes.js'
 import type { CheckLock } from './gate.js'
 import { refusal } from './refusals.js'
-
-const LISTS = { 'tools/call': 'tools', 'prompts/get': 'prompts' } as const
-const isLockedMethod = (method: string): method is keyof typeof LISTS => Object.hasOwn(LISTS, method)
 
 /**
  * Refuses calls of hidden items. A list from an earlier process is read from the server first, and so is one
@@ -19,9 +17,9 @@ export const lockCheck =
   record => {
     const { method, owner, client } = record
     const { server } = owner
-    const lock = isLockedMethod(method) ? catalog.viewOf(server.options).exposure.lock : undefined
-    if (!isLockedMethod(method) || lock === undefined) return NEXT
-    const list = LISTS[method]
+    const list = definedIn(method)
+    const lock = list && catalog.viewOf(server.options).exposure.lock
+    if (list === undefined || lock === undefined) return NEXT
     const mayRead = lock.isEnforced || catalog.isUnread(server, client, list)
     const reading = mayRead ? catalog.readIfChanged(server, client, list) : undefined
     if (reading === undefined) return verdictOn(record)

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { change } from '../live/api.js'
 import { hrefOf } from '../live/route.js'
@@ -133,24 +134,35 @@ const Latest = ({ state, name }: { readonly state: PageState; readonly name: str
   return (
     <>
       {errors.length > 0 && (
-        <section aria-labelledby="latest-errors">
-          <h3 id="latest-errors">
-            Latest errors <a href={hrefOf('errors', '', serverFilter(name))}>all</a>
-          </h3>
+        <LatestSection of="errors" name={name}>
           <ErrorTable label="Latest errors" errors={errors} />
-        </section>
+        </LatestSection>
       )}
       {calls.length > 0 && (
-        <section aria-labelledby="latest-calls">
-          <h3 id="latest-calls">
-            Latest calls <a href={hrefOf('calls', '', serverFilter(name))}>all</a>
-          </h3>
+        <LatestSection of="calls" name={name}>
           <CallList label="Latest calls" calls={calls} />
-        </section>
+        </LatestSection>
       )}
     </>
   )
 }
+
+const LatestSection = ({
+  of,
+  name,
+  children,
+}: {
+  readonly of: 'calls' | 'errors'
+  readonly name: string
+  readonly children: ComponentChildren
+}) => (
+  <section aria-labelledby={`latest-${of}`}>
+    <h3 id={`latest-${of}`}>
+      Latest {of} <a href={hrefOf(of, '', serverFilter(name))}>all</a>
+    </h3>
+    {children}
+  </section>
+)
 
 const latestOf = <T extends { readonly server?: string | undefined }>(
   all: readonly T[] | undefined,

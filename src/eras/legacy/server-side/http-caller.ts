@@ -18,7 +18,14 @@ import type { HttpClient, HttpHeaders } from '../../../wire/http.js'
 import { encodeError, encodeNotification, encodeRequest, encodeResult } from '../../../wire/jsonrpc.js'
 import { HttpConversation } from '../../shared/http-conversation.js'
 import { advance, HttpRemote, newPosition, reopenMs, type StreamPosition, sleep } from './http-remote.js'
-import { type AnswerToUs, answerIn, lossText, type SessionLoss, sessionLossIn } from './lost-session.js'
+import {
+  type AnswerToUs,
+  answerIn,
+  lossText,
+  PROBE_MS,
+  type SessionLoss,
+  sessionLossIn,
+} from './lost-session.js'
 import { Posts } from './posts.js'
 import type { SavedSession } from './saved-session.js'
 
@@ -28,8 +35,6 @@ const RESUME_TRIES = 5
 /** The first attempt is early: it distinguishes a network glitch from a crash. */
 const RESUME = { firstMs: 250, maxMs: 15_000 }
 const LISTEN = { firstMs: 1000, maxMs: 60_000 }
-/** The time for the answer to a ping that shows whether the server knows the session. */
-const PROBE_MS = 5000
 /** Above this, a refusal is about more than the session. */
 const REFUSAL_BYTES = 64 * 1024
 /** Above this, ended requests are forgotten. */

@@ -52,6 +52,9 @@ const UNREAD: ReadonlySet<number> = new Set([-32000, -32001, -32600])
 /** The code of SDK servers for an unknown session. */
 const UNKNOWN_SESSION = -32001
 
+/** The time for the answer to a ping that shows whether the server knows the session. */
+export const PROBE_MS = 5000
+
 /**
  * How sure a refusal makes us that the session is lost: by its status alone, by its text, or not at all. A
  * server that refuses with 400 and gives no reason may mean anything.

@@ -22,7 +22,7 @@ import type { HttpClient, OutboundRequest } from '../../../wire/http.js'
 import { encodeRequest } from '../../../wire/jsonrpc.js'
 import { type OutgoingMessage, whole } from '../../../wire/message-parts.js'
 import { isSafe } from '../../shared/safe-methods.js'
-import { lossText, type SessionLoss, sessionLossIn } from './lost-session.js'
+import { lossText, PROBE_MS, type SessionLoss, sessionLossIn } from './lost-session.js'
 import { createPostSemaphore } from './posts.js'
 
 /** The time for the server to open its event stream and send the endpoint. */
@@ -33,8 +33,6 @@ const TURN_MS = 10_000
 const POST_BYTES = 8 * 1024
 /** Above this the server counts as behind. */
 const SLOW_BYTES = 1024 * 1024
-/** The time for the server to take a ping that shows whether it knows the session. */
-const PROBE_MS = 5000
 /** The time for the answers to other messages after the session was lost. */
 const RETIRE_MS = 5000
 /** The unanswered POSTs at which the session is closed. */
