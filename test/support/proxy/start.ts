@@ -110,7 +110,12 @@ export interface Ran {
 /** Runs a command line in this process, which is faster than a new one. */
 export const runHere = (t: Test, ...argv: string[]): Promise<Ran> => captured(t, () => main(argv))
 
-/** Runs command line work in this process and captures its output. */
+const captures: object[] = []
+
+/**
+ * Runs command line work in this process and captures its output. Rejects if another capture began meanwhile
+ * and goes on, because restoring them in this order would swallow the report of the test.
+ */
 export const captured = async (t: Test, work: () => Promise<number>): Promise<Ran> => {
   const texts = { out: '', err: '' }
   const into = (key: 'out' | 'err') => (chunk: string | Uint8Array, done?: () => void) => {
@@ -123,9 +128,13 @@ export const captured = async (t: Test, work: () => Promise<number>): Promise<Ra
     t.intercept(process.stderr, 'write', { value: into('err') }),
     t.capture(console, 'log', (text: string) => into('out')(`${text}\n`)),
   ]
+  captures.push(texts)
   try {
-    return { code: await work(), ...texts }
+    const code = await work()
+    if (captures.at(-1) !== texts) throw new Error('two captures overlap: start one as a program')
+    return { code, ...texts }
   } finally {
+    captures.splice(captures.indexOf(texts), 1)
     for (const release of releases) {
       if ('restore' in release) (release as { restore(): void }).restore()
     }
