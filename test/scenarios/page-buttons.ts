@@ -90,13 +90,12 @@ t.test('every button of the page does what it says', { skip: lacksBrowser, timeo
     const tab = await popup
     const address = (await link.getAttribute('href')) ?? ''
     t.match(address, /\/oauth\/connect\/[\w-]+\?ticket=/)
-    t.equal(
-      (await fetch(address.replace(/\?.*/, ''))).status,
-      404,
-      'without the ticket, another browser gets nothing',
-    )
     // The page names the authorization server; a click leads there, and it sends the browser back.
-    await tab.getByRole('button', { name: 'Continue' }).click()
+    const onward = tab.getByRole('button', { name: 'Continue' })
+    await onward.waitFor()
+    const stranger = await fetch(address.replace(/\?.*/, ''))
+    t.equal(stranger.status, 404, 'without the ticket, another browser gets nothing')
+    await onward.click()
     await tab.getByText('You are signed in to guarded').first().waitFor()
     await page.getByText('No problems found.').waitFor()
     t.equal((await json('status', '--json')).servers[1].why, undefined)
