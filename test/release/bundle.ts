@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { unzipSync } from 'fflate'
@@ -23,7 +24,9 @@ t.test('the bundle for clients starts a proxy with its own files', async t => {
   t.ok(Object.hasOwn(files, manifest.server.entry_point))
   t.match(readBundle(file, bytes, folder), { name: 'mcp-proxy-daemon', inputs: [] })
 
-  const place = join(folder, 'place')
+  // The programs keep compiled code in their folder, also while they end.
+  const place = mkdtempSync(join(tmpdir(), 'mcp-bundle-'))
+  t.teardown(() => rmSync(place, { recursive: true, force: true, maxRetries: 5 }))
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(place, name)), { recursive: true })
     writeFileSync(join(place, name), content)
