@@ -11,6 +11,7 @@ export const RUNS = {
   faults:
     'node test/run.js scenarios/faults-of-clients.ts scenarios/faults-of-machine.ts scenarios/faults-of-servers.ts ' +
     'scenarios/faults-on-the-wire.ts scenarios/wrong-servers.ts scenarios/restarts.ts --json FILE',
+  windows: 'npm run windows -- --json FILE',
   bench: 'npm run bench -- --full --json FILE',
 }
 
@@ -28,6 +29,8 @@ calls at servers of both kinds of revisions, answers their questions, and does t
 that uses the official SDK.`,
   faults: `Clients, servers and networks misbehave in these tests, while other clients keep calling. Each test fails if another client
 notices.`,
+  windows: `The smoke check uses Node for Windows under wine: commands, the daemon, bridges, named pipes, terminals, and servers that
+must end with the proxy. Skipped cases need signals, file modes or links that wine lacks.`,
   bench: 'A recorded run of the benchmark.',
 }
 
@@ -37,6 +40,7 @@ const HEADINGS = {
   clients: 'Clients of the official SDK',
   servers: 'Published servers',
   faults: 'Faults',
+  windows: 'Windows under wine',
   bench: 'Recorded benchmark',
 }
 
@@ -161,7 +165,6 @@ const UNRECORDED = `## Runs without a record
 
 These commands run tests on real programs, but this page has no results of them:
 
-* \`npm run windows\`: tests with Node for Windows under wine.
 * \`npm run image\`: both images, built and run with podman.
 * \`npm run soak\` and \`npm run soak:replicas\`: load for minutes, while servers, replicas and Redis are killed.
 * \`npm run fuzz\`: properties with random inputs.`
@@ -194,7 +197,9 @@ export const evidenceText = ({ records, performance, facts }) =>
 replaces a result with the one of a new run. A test fails if the README quotes a figure that this page lacks.
 
 The last section lists everything that was [never run](#never-run).`,
-    ...['conformance', 'pairs', 'clients', 'servers', 'faults'].map(name => sectionOf(name, records[name])),
+    ...['conformance', 'pairs', 'clients', 'servers', 'faults', 'windows'].map(name =>
+      sectionOf(name, records[name]),
+    ),
     `## Performance
 
 Measured by hand-started runs, with their dates. [performance.md](performance.md) explains the rows and the floor.`,
