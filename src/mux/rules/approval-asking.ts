@@ -3,7 +3,7 @@ import { within } from '../../kernel/async/deadline.js'
 import { Deferred } from '../../kernel/async/deferred.js'
 import { type JsonText, kindOf, memberOf, repeatedKey, textMember, textOf } from '../../kernel/json/text.js'
 import type { Client, ServerRequest } from '../../model/links.js'
-import { type Answer, failed, type Outcome } from '../../model/outcome.js'
+import { failed, type Outcome } from '../../model/outcome.js'
 import { type ClientCapabilities, hasElicitation } from '../../model/peer.js'
 import { Progress } from '../../model/progress.js'
 import { type CallVerdict, type RoutedRecord, TAKEN } from '../calls/call-record.js'
@@ -12,13 +12,7 @@ import { mayNeedInput, type RequestStates } from '../input-required/retry/reques
 import { type ApprovalQuestion, pageQuestion, questionForm, questionText } from './approval-question.js'
 import type { Approval, ApprovalRecords } from './approval-records.js'
 import type { SessionAnswers } from './approval-sessions.js'
-import {
-  approvalDeclined,
-  approvalExpired,
-  approvalImpossible,
-  approvalNeeded,
-  approvalWaiting,
-} from './refusals.js'
+import { approvalDeclined, approvalExpired, approvalImpossible, undecided } from './refusals.js'
 
 /** Maximum time that a call without a progress token stays open: SDK clients give up after 60 s. */
 const HOLD_MS = 45_000
@@ -34,7 +28,17 @@ const KEY = 'approval'
 const DECISION = new Set(['decision'])
 
 type Verdict = CallVerdict | Promise<CallVerdict>
-type Method = 'form' | 'url' | 'hold' | 'refusal' | 'impossible'
+
+interface Question {
+  readonly is: Approval['asks']
+  readonly params?: JsonText
+}
+
+interface Hold {
+  readonly params?: JsonText
+  readonly ms?: number
+  readonly still?: () => Verdict
+}
 
 export interface AskingContext {
   readonly clock: Clock
@@ -62,31 +66,19 @@ export class ApprovalAsking {
   }
 
   isPossible(record: RoutedRecord, approval: Approval): boolean {
-    return this.#methodFor(record, approval).is !== 'impossible'
+    return this.#isReachable(approval) || this.#questionFor(record, approval).is === 'form'
   }
 
   /** Asks about a call whose approval waits. */
   ask(record: RoutedRecord, approval: Approval): Verdict {
     record.asked = approval
-    const { is, text = '' } = this.#methodFor(record, approval)
-    const isReturned = record.client.serverRequests === 'returned'
-    switch (is) {
-      case 'form':
-        approval.asks = 'form'
-        return isReturned
-          ? this.#sealed(record, approval, formParams(text, false))
-          : this.#askForm(record, approval, text)
-      case 'url':
-        approval.asks = 'url'
-        return isReturned
-          ? this.#sealed(record, approval, this.#urlParams(approval))
-          : this.#askUrl(record, approval)
-      case 'hold':
-        return this.#hold(record, approval)
-      case 'refusal':
-      case 'impossible':
-        return this.#refusal(approval)
-    }
+    const { is, params } = this.#questionFor(record, approval)
+    approval.asks = is
+    if (is === 'hold') return this.#held(record, approval)
+    if (params === undefined) return this.#refusal(approval)
+    if (record.client.serverRequests === 'returned') return this.#sealed(record, approval, params)
+    const pushed = projected(record.client, params)
+    return pushed === undefined ? this.#refusal(approval) : this.#held(record, approval, { params: pushed })
   }
 
   /** Reads the answer that a retry brings to a waiting approval. */
@@ -95,18 +87,11 @@ export class ApprovalAsking {
     const answer = responses && kindOf(responses) === 'object' ? memberOf(responses, KEY) : undefined
     approval.holder = record
     record.asked = approval
-    if (approval.asks === 'form') {
-      if (answer === undefined) return this.ask(record, approval)
-      this.#decide(record, approval, decisionIn(answer) === 'once')
-      return this.decided(record, approval)
-    }
-    if (answer !== undefined && textMember(answer, 'action') !== 'accept') {
-      this.#decide(record, approval, false)
-      return this.decided(record, approval)
-    }
-    return this.#wait(record, approval, { ms: RETURN_MS }).then(() =>
-      approval.state === 'waiting' ? this.ask(record, approval) : this.#continued(record, approval),
-    )
+    if (answer === undefined && approval.asks === 'form') return this.ask(record, approval)
+    if (answer !== undefined) this.#apply(record, approval, answer)
+    return approval.state === 'waiting'
+      ? this.#held(record, approval, { ms: RETURN_MS, still: () => this.ask(record, approval) })
+      : this.decided(record, approval)
   }
 
   /** Returns how a call goes on once its approval is decided. */
@@ -120,22 +105,26 @@ export class ApprovalAsking {
     return failed(approvalDeclined(subject.rule))
   }
 
-  /** A call that is over, or whose approval another call has taken, changes nothing. */
-  #continued(record: RoutedRecord, approval: Approval): Verdict {
-    return record.isOver || approval.holder !== record ? TAKEN : this.decided(record, approval)
+  #isReachable({ id }: Approval): boolean {
+    return this.#context.pageUrl(id) !== undefined || this.#context.hasCommands()
   }
 
-  #methodFor(record: RoutedRecord, approval: Approval): { readonly is: Method; readonly text?: string } {
-    const { ask } = approval.subject.rule
-    const url = this.#context.pageUrl(approval.id)
-    const isReachable = url !== undefined || this.#context.hasCommands()
-    if (ask.of !== undefined) return { is: isReachable ? 'hold' : 'impossible' }
+  /** Returns how a call is asked about, and the question to its client. */
+  #questionFor(record: RoutedRecord, approval: Approval): Question {
+    const { id, subject } = approval
+    const { ask } = subject.rule
+    if (ask.of !== undefined) return { is: this.#isReachable(approval) ? 'hold' : 'refusal' }
+    const url = this.#context.pageUrl(id)
     const elicitation = elicitationOf(record)
     const takesForm = elicitation?.form === true && ask.via === 'client'
-    const text = takesForm ? questionText(questionOf(record, approval, url)) : undefined
-    if (text !== undefined) return { is: 'form', text }
-    if (elicitation?.url === true && url !== undefined) return { is: 'url' }
-    return { is: isReachable ? 'refusal' : 'impossible' }
+    const message = takesForm ? questionText(questionOf(record, approval, url)) : undefined
+    if (message !== undefined) {
+      const isForSession = ask.rememberMs !== undefined && record.client.serverRequests === 'pushed'
+      const requestedSchema = questionForm(isForSession)
+      return { is: 'form', params: textOf({ mode: 'form', message, requestedSchema }) }
+    }
+    if (elicitation?.url !== true || url === undefined) return { is: 'refusal' }
+    return { is: 'url', params: textOf({ mode: 'url', message: pageQuestion(subject.server), url }) }
   }
 
   /** Asks in a result; the client returns with the sealed state. */
@@ -152,121 +141,94 @@ export class ApprovalAsking {
     }
   }
 
-  async #askForm(record: RoutedRecord, approval: Approval, text: string): Promise<CallVerdict> {
-    const { rememberMs } = approval.subject.rule.ask
-    const params = projected(record.client, formParams(text, rememberMs !== undefined))
-    if (params === undefined) return this.#refusal(approval)
-    const release = record.onCancelled(() => this.#records.withdraw(approval))
+  /**
+   * Keeps a call open until its approval is decided, it is cancelled, its client cannot be asked, or its time
+   * is over. Its client gets the question `params` meanwhile. `still` continues an approval that still waits.
+   */
+  async #held(
+    record: RoutedRecord,
+    approval: Approval,
+    { params, ms, still = () => this.#refusal(approval) }: Hold = {},
+  ): Promise<CallVerdict> {
+    const isForm = approval.asks === 'form'
+    const gone = new Deferred<void>()
+    const release = record.onCancelled(() => {
+      if (isForm) this.#records.withdraw(approval)
+      gone.resolve()
+    })
+    const end = params && this.#elicit(record, approval, { params, onUnanswered: () => gone.resolve() })
     const stop = this.#beat(record)
-    const answer = await this.#elicit(record, approval, params).answered
+    const longest = isForm || record.wantsProgress ? Number.POSITIVE_INFINITY : HOLD_MS
+    const { clock } = this.#context
+    await within(Promise.race([approval.settled, gone.promise]), { clock, ms: ms ?? longest })
     stop()
     release()
-    if (answer?.kind === 'fault' && approval.state === 'waiting') {
-      // The client was not asked after all.
-      return record.isOver ? TAKEN : this.#refusal(approval)
-    }
-    if (answer !== undefined) {
-      const decision = answer.kind === 'result' ? decisionIn(answer.result) : undefined
-      const isForSession = rememberMs !== undefined && decision === 'session'
-      this.#decide(record, approval, decision === 'once' || isForSession)
-      if (isForSession && approval.state === 'granted')
-        this.#context.sessions.remember(record.client, approval, rememberMs)
-    }
-    return this.#continued(record, approval)
-  }
-
-  async #askUrl(record: RoutedRecord, approval: Approval): Promise<CallVerdict> {
-    const params = projected(record.client, this.#urlParams(approval))
-    if (params === undefined) return this.#refusal(approval)
-    const elicitation = this.#elicit(record, approval, params)
-    const isOpened = elicitation.answered.then(answer => {
-      if (answer?.kind === 'result' && textMember(answer.result, 'action') === 'accept') return true
-      if (answer?.kind === 'result' && !record.isOver) this.#decide(record, approval, false)
-      return false
-    })
-    await this.#wait(record, approval, { ms: this.#holdMs(record), unless: isOpened })
-    const isDecided = approval.state !== 'waiting'
-    const elicitationId = textMember(params, 'elicitationId')
-    if (isDecided && !record.isOver && elicitationId !== undefined)
-      record.notify('notifications/elicitation/complete', textOf({ elicitationId }))
-    elicitation.withdraw()
-    return isDecided || record.isOver ? this.#continued(record, approval) : this.#refusal(approval)
-  }
-
-  async #hold(record: RoutedRecord, approval: Approval): Promise<CallVerdict> {
-    await this.#wait(record, approval, { ms: this.#holdMs(record) })
-    return approval.state !== 'waiting' || record.isOver
-      ? this.#continued(record, approval)
-      : this.#refusal(approval)
+    const isOver = approval.state !== 'waiting' || record.isOver
+    end?.()
+    if (!isOver) return still()
+    // A call that is over, or whose approval another call has taken, changes nothing.
+    return record.isOver || approval.holder !== record ? TAKEN : this.decided(record, approval)
   }
 
   /** Ends a call whose approval keeps waiting, for the next equal call. */
   #refusal(approval: Approval): Outcome {
     const { id, endsMs, endsAtMs, subject } = approval
     const { rule } = subject
-    const url = this.#context.pageUrl(id)
-    if (url === undefined && !this.#context.hasCommands()) {
+    if (!this.#isReachable(approval)) {
       this.#records.withdraw(approval)
       return failed(approvalImpossible(rule))
     }
     approval.asks = 'refusal'
     approval.isSealed = false
-    const waiting = { id, url, leftMs: endsMs - this.#context.clock.nowMs(), endsAtMs }
-    return rule.ask.of === undefined ? approvalNeeded(rule, waiting) : approvalWaiting(rule, waiting)
+    const url = this.#context.pageUrl(id)
+    return undecided(rule, { id, url, leftMs: endsMs - this.#context.clock.nowMs(), endsAtMs })
   }
 
-  #urlParams({ id, subject }: Approval): JsonText {
-    return textOf({ mode: 'url', message: pageQuestion(subject.server), url: this.#context.pageUrl(id) })
+  /** Applies the answer of a client. Accepting a link only means that the page was opened. */
+  #apply(record: RoutedRecord, approval: Approval, answer: JsonText): void {
+    if (approval.asks !== 'form') {
+      if (textMember(answer, 'action') !== 'accept') this.#decide(record, approval, false)
+      return
+    }
+    const { rememberMs } = approval.subject.rule.ask
+    const decision = decisionIn(answer)
+    const isForSession = decision === 'session' && record.client.serverRequests === 'pushed'
+    this.#decide(record, approval, decision === 'once' || (isForSession && rememberMs !== undefined))
+    if (isForSession && rememberMs !== undefined && approval.state === 'granted')
+      this.#context.sessions.remember(record.client, approval, rememberMs)
   }
 
   #decide(record: RoutedRecord, approval: Approval, isAllowed: boolean): void {
     this.#records.decide(approval, isAllowed, { by: record.client.principal, via: 'form' })
   }
 
-  /** Sends a question on the stream of the call. Its answer is undefined if the approval is over before. */
-  #elicit(record: RoutedRecord, approval: Approval, params: JsonText) {
-    const answer = new Deferred<Answer | undefined>()
+  /** Sends a question on the stream of the call. Returns a function that ends it. */
+  #elicit(
+    record: RoutedRecord,
+    approval: Approval,
+    { params, onUnanswered }: { readonly params: JsonText; readonly onUnanswered: () => void },
+  ): () => void {
     let isOpen = true
     const request: ServerRequest = {
       ...{ method: 'elicitation/create', params, about: undefined, wantsProgress: false },
-      answer: outcome => {
+      answer: answer => {
+        if (!isOpen || record.isOver) return
         isOpen = false
-        answer.resolve(outcome)
+        if (answer.kind === 'result') this.#apply(record, approval, answer.result)
+        else if (answer.kind === 'error' && approval.asks === 'form') this.#decide(record, approval, false)
+        else onUnanswered()
       },
       progress: () => undefined,
       onWithdrawn: undefined,
     }
-    const withdraw = (): void => {
+    record.client.ask(request, record.call)
+    return () => {
+      const elicitationId = textMember(params, 'elicitationId')
+      if (approval.state !== 'waiting' && !record.isOver && elicitationId !== undefined)
+        record.notify('notifications/elicitation/complete', textOf({ elicitationId }))
       if (isOpen) request.onWithdrawn?.('the call is decided or over')
       isOpen = false
-      answer.resolve(undefined)
     }
-    record.client.ask(request, record.call)
-    void approval.settled.then(() => {
-      if (approval.asks === 'form') withdraw()
-    })
-    return { answered: answer.promise, withdraw }
-  }
-
-  #holdMs({ wantsProgress }: RoutedRecord): number {
-    return wantsProgress ? Number.POSITIVE_INFINITY : HOLD_MS
-  }
-
-  /** Waits for the decision, or for the end of the call; also ends if `unless` resolves to false. */
-  async #wait(
-    record: RoutedRecord,
-    approval: Approval,
-    { ms, unless }: { readonly ms: number; readonly unless?: Promise<boolean> },
-  ): Promise<void> {
-    const gone = new Deferred<void>()
-    const release = record.onCancelled(() => gone.resolve())
-    void unless?.then(isWorthWaiting => {
-      if (!isWorthWaiting) gone.resolve()
-    })
-    const stop = this.#beat(record)
-    await within(Promise.race([approval.settled, gone.promise]), { clock: this.#context.clock, ms })
-    stop()
-    release()
   }
 
   /** Reports progress while a person decides; returns a function that stops it. */
@@ -301,9 +263,6 @@ const questionOf = (
   ...{ method, server: owner.server.name, name, rule: subject.rule, changed, endsAtMs, url },
   arguments: params && memberOf(params, 'arguments'),
 })
-
-const formParams = (message: string, isForSession: boolean): JsonText =>
-  textOf({ mode: 'form', message, requestedSchema: questionForm(isForSession) })
 
 /** Returns the params of a question in the client's revision; undefined if it has no such question. */
 const projected = (client: Client, params: JsonText): JsonText | undefined => {

@@ -63,7 +63,7 @@ export class Approval {
   /** True if its client returns with a sealed state; no other call may take it over. */
   isSealed = false
   /** How the client was asked last. */
-  asks: 'form' | 'url' | 'refusal' = 'refusal'
+  asks: 'form' | 'url' | 'hold' | 'refusal' = 'refusal'
   /** True once a call was refused because the person declined. */
   isReported = false
   /** What the next retry of the approved call at its server carries; it works once. */

@@ -32,20 +32,12 @@ export class SessionAnswers {
     answers.set(keyOf(approval.subject), { approval, untilMs: nowMs + ms, left: CALLS_MAX })
   }
 
-  /** Returns the approval whose answer covers a call. */
-  find(client: Client, subject: ApprovalSubject): Approval | undefined {
+  /** Returns the approval whose answer covers a call, and counts these uses of it. */
+  find(client: Client, subject: ApprovalSubject, uses = 0): Approval | undefined {
     const answer = this.#clients.get(client)?.get(keyOf(subject))
-    return answer !== undefined && answer.left > 0 && answer.untilMs > this.#clock.nowMs()
-      ? answer.approval
-      : undefined
-  }
-
-  /** Counts a call that an answer covers; undefined if none does any more. */
-  use(client: Client, subject: ApprovalSubject): Approval | undefined {
-    const approval = this.find(client, subject)
-    const answer = this.#clients.get(client)?.get(keyOf(subject))
-    if (approval !== undefined && answer !== undefined) answer.left -= 1
-    return approval
+    if (answer === undefined || answer.left === 0 || answer.untilMs <= this.#clock.nowMs()) return undefined
+    answer.left -= uses
+    return answer.approval
   }
 }
 

@@ -133,39 +133,29 @@ export class CallApprovals {
     if (named === undefined || approval === undefined) return undefined
     if (!isSameCall(approval.subject, subject) || approval.isHeld) return failed(invalidState())
     if (approval.subject.ruleDigest !== subject.ruleDigest) return undefined
-    return named.nonce === undefined
-      ? this.#returned(record, approval, subject)
-      : this.#nextRound(record, approval, named.nonce)
-  }
-
-  /** Continues the call of a client that returns with the answer to its question. */
-  #returned(record: RoutedRecord, approval: Approval, subject: ApprovalSubject): Verdict {
-    if (approval.state === 'used' || approval.isReported) return failed(invalidState())
-    if (approval.state !== 'waiting') return this.#goOn(record, approval)
-    if (this.#isChanged(approval, subject)) return this.#refuseChanged(approval)
-    return this.#asking.answered(record, approval)
+    const { nonce } = named
+    return nonce === undefined ? this.#goOn(record, approval) : this.#nextRound(record, approval, nonce)
   }
 
   /** Lets the next request of an approved call through, whose server has asked for more input. */
   #nextRound(record: RoutedRecord, approval: Approval, nonce: string): Verdict {
-    const isNext = approval.state === 'used' && approval.nonce === nonce
-    if (!isNext) return failed(invalidState())
-    approval.holder = record
-    return this.#letThrough(record, approval, () => {
+    const use = (): CallVerdict => {
       if (approval.nonce !== nonce) return failed(invalidState())
       approval.nonce = undefined
       return NEXT
-    })
+    }
+    if (approval.nonce !== nonce) return failed(invalidState())
+    approval.holder = record
+    return this.#letThrough(record, approval, use)
   }
 
-  /** Continues with an approval that an earlier call has left. */
+  /** Continues with an approval that this call has asked for, or an earlier one has left. */
   #goOn(record: RoutedRecord, approval: Approval): Verdict {
-    if (this.#isChanged(approval, this.#subjectOf(record, approval.subject.rule)))
-      return this.#refuseChanged(approval)
+    if (approval.state === 'used' || approval.isReported) return failed(invalidState())
+    if (this.#isChanged(record, approval)) return this.#refuseChanged(approval)
     approval.holder = record
-    return approval.state === 'waiting'
-      ? this.#asking.ask(record, approval)
-      : this.#asking.decided(record, approval)
+    if (approval.state !== 'waiting') return this.#asking.decided(record, approval)
+    return approval.isSealed ? this.#asking.answered(record, approval) : this.#asking.ask(record, approval)
   }
 
   #approved(record: RoutedRecord, approval: Approval): Verdict {
@@ -202,9 +192,7 @@ export class CallApprovals {
         this.records.withdraw(approval)
         return this.#rules.decide(record)
       }
-      return this.#isChanged(approval, this.#subjectOf(record, subject.rule))
-        ? this.#refuseChanged(approval)
-        : undefined
+      return this.#isChanged(record, approval) ? this.#refuseChanged(approval) : undefined
     }
     const refused = check()
     if (refused !== undefined) return refused
@@ -221,15 +209,14 @@ export class CallApprovals {
   }
 
   #useSession(record: RoutedRecord, subject: ApprovalSubject): CallVerdict {
-    const approval = this.#sessions.use(record.client, subject)
+    const approval = this.#sessions.find(record.client, subject, 1)
     if (approval === undefined) return failed(approvalExpired(subject.rule))
     this.records.usedAgain(approval)
     return NEXT
   }
 
-  #isChanged(approval: Approval, now: ApprovalSubject): boolean {
-    const { definition } = approval.subject
-    return definition !== undefined && definition !== now.definition
+  #isChanged(record: RoutedRecord, { subject: { definition } }: Approval): boolean {
+    return definition !== undefined && definition !== this.#definitionOf(record)
   }
 
   #refuseChanged(approval: Approval): CallVerdict {

@@ -9,21 +9,20 @@ import type { Charge } from './rates.js'
 export const refusal = (reason: string, message: string, about: object = {}): Fault =>
   new Fault('refused', message, { data: { reason, ...about } })
 
-export const denied = (rule: Rule): Fault => {
-  const why = rule.reason === undefined ? '' : `: ${rule.reason}`
-  return refusal('denied', `Denied by ${ruleName(rule)}${why}`, { rule: rule.id })
-}
+const refusalBy = ({ id }: Rule, reason: string, message: string, about: object = {}): Fault =>
+  refusal(reason, message, { rule: id, ...about })
+
+export const denied = (rule: Rule): Fault =>
+  refusalBy(
+    rule,
+    'denied',
+    `Denied by ${ruleName(rule)}${rule.reason === undefined ? '' : `: ${rule.reason}`}`,
+  )
 
 export const rateLimited = ({ rule, rate: { limit } }: Charge, retryAfterMs: number): Fault => {
   const seconds = Math.ceil(retryAfterMs / 1000)
   const message = `Rate limit exceeded: ${ruleName(rule)} allows ${limit}. Try again in ${seconds} s`
-  return refusal('rate-limited', message, { rule: rule.id, limit, retryAfterMs })
-}
-
-export const approvalImpossible = (rule: Rule): Fault => {
-  const words = 'but this client cannot prompt the user and the proxy has no approval page'
-  const message = `This call needs approval (${ruleName(rule)}), ${words}`
-  return refusal('approval-impossible', message, { rule: rule.id })
+  return refusalBy(rule, 'rate-limited', message, { limit, retryAfterMs })
 }
 
 /** Makes the refusal of a call for which nothing can be kept, because of a limit. */
@@ -34,30 +33,35 @@ export const overloaded = (
   words = 'Too many rates are counted',
 ): Fault => {
   const { message, data } = bounds.overloaded(limit, words)
-  return refusal('overloaded', message, { rule: rule.id, ...data })
+  return refusalBy(rule, 'overloaded', message, data)
+}
+
+const needsApproval = (rule: Rule): string => `This call needs approval (${ruleName(rule)})`
+
+export const approvalImpossible = (rule: Rule): Fault => {
+  const why = 'but this client cannot prompt the user and the proxy has no approval page'
+  return refusalBy(rule, 'approval-impossible', `${needsApproval(rule)}, ${why}`)
 }
 
 export const approvalTooLarge = (rule: Rule, bytes: number): Fault => {
-  const size = `${Math.ceil(bytes / 1024)} KiB`
-  const message = `This call needs approval (${ruleName(rule)}), but its arguments are too large to display (${size})`
-  return refusal('approval-too-large', message, { rule: rule.id })
+  const why = `but its arguments are too large to display (${Math.ceil(bytes / 1024)} KiB)`
+  return refusalBy(rule, 'approval-too-large', `${needsApproval(rule)}, ${why}`)
 }
 
-export const approvalDeclined = (rule: Rule): Fault =>
-  refusal('approval-declined', `Approval declined (${ruleName(rule)}). Ask the user before trying again`, {
-    rule: rule.id,
-  })
+export const approvalDeclined = (rule: Rule): Fault => {
+  const message = `Approval declined (${ruleName(rule)}). Ask the user before trying again`
+  return refusalBy(rule, 'approval-declined', message)
+}
 
 export const approvalExpired = (rule: Rule): Fault => {
-  const within = rule.ask?.timeout ?? ''
-  const message = `Approval timed out: no answer within ${within} (${ruleName(rule)})`
-  return refusal('approval-expired', message, { rule: rule.id })
+  const message = `Approval timed out: no answer within ${rule.ask?.timeout ?? ''} (${ruleName(rule)})`
+  return refusalBy(rule, 'approval-expired', message)
 }
 
-export const changedMeanwhile = (rule: Rule): Fault =>
-  refusal('tool-changed', 'The tool changed while the call was waiting for approval. List the tools again', {
-    rule: rule.id,
-  })
+export const changedMeanwhile = (rule: Rule): Fault => {
+  const message = 'The tool changed while the call was waiting for approval. List the tools again'
+  return refusalBy(rule, 'tool-changed', message)
+}
 
 /** An approval that still waits, as a refusal names it. */
 interface WaitingApproval {
@@ -68,38 +72,29 @@ interface WaitingApproval {
   readonly endsAtMs: number
 }
 
-/** Makes the outcome of a call that its own caller can approve before the next try. */
-export const approvalNeeded = (rule: Rule, approval: WaitingApproval): Outcome => {
-  const { id, url, leftMs } = approval
+const neededText = (rule: Rule, { id, url, leftMs }: WaitingApproval): string => {
   const left = leftMs < 60_000 ? `${Math.ceil(leftMs / 1000)} s` : `${Math.round(leftMs / 60_000)} min`
   const how =
     url === undefined
       ? `Run "mcp-proxy approve ${id}", then repeat the same call`
       : `Approve it at ${url}, then repeat the same call. The link expires in ${left}`
-  return naming(
-    'approval-needed',
-    rule,
-    approval,
-    `This call needs your approval (${ruleName(rule)}). ${how}`,
-  )
+  return `This call needs your approval (${ruleName(rule)}). ${how}`
 }
 
-/** Makes the outcome of a call that another person has not decided about. */
-export const approvalWaiting = (rule: Rule, approval: WaitingApproval): Outcome => {
-  const { id, url } = approval
+const waitingText = (rule: Rule, { id, url }: WaitingApproval): string => {
   const how = url === undefined ? `run "mcp-proxy approve ${id}"` : `approve it at ${url}`
   const waiting = `This call is waiting for another person's approval (${ruleName(rule)})`
-  const message = `${waiting}. They can ${how}. Repeat the same call to check the status`
-  return naming('approval-waiting', rule, approval, message)
+  return `${waiting}. They can ${how}. Repeat the same call to check the status`
 }
 
-/** A fault would mask the address and the id. */
-const naming = (
-  reason: string,
-  rule: Rule,
-  { id, url, endsAtMs }: WaitingApproval,
-  message: string,
-): Outcome => {
+/** Makes the outcome of a call that still waits for its caller, or for another person, to decide. */
+export const undecided = (rule: Rule, waiting: WaitingApproval): Outcome => {
+  const { id, url, endsAtMs } = waiting
   const approval = { id, ...(url !== undefined && { url }), expiresAt: new Date(endsAtMs).toISOString() }
-  return { kind: 'fault', fault: refusal(reason, message, { rule: rule.id, approval }), message }
+  const [reason, message] =
+    rule.ask?.of === undefined
+      ? ['approval-needed', neededText(rule, waiting)]
+      : ['approval-waiting', waitingText(rule, waiting)]
+  // A fault would mask the address and the id.
+  return { kind: 'fault', fault: refusalBy(rule, reason, message, { approval }), message }
 }
