@@ -3,11 +3,10 @@ import type { LockConfig, ProxyConfig, ServerConfig } from '../config/types.js'
 import { LocalClient } from '../control/local-client.js'
 import { systemClock } from '../kernel/async/clock.js'
 import { Semaphore } from '../kernel/async/semaphore.js'
-import { changedMembers, compareServer, type SentServer } from '../kernel/definitions.js'
+import { changedMembers, LockedPart, type SentServer } from '../kernel/definitions.js'
 import { Fault } from '../kernel/faults.js'
 import { matcherOf } from '../kernel/globs.js'
 import type { JsonText } from '../kernel/json/text.js'
-import { NOTHING_LOCKED } from '../kernel/lock-file.js'
 import { sanitizeLine } from '../kernel/secrets/mask.js'
 import {
   ProbeLog,
@@ -95,8 +94,7 @@ const probeOne = async (
 /** Returns the differences of a locked server from the lock file. */
 const differencesFrom = (lock: LockConfig | undefined, server: string, sent: SentServer) => {
   if (lock === undefined || !matcherOf(lock.servers)(server)) return undefined
-  const locked = lock.locked.get(server) ?? NOTHING_LOCKED
-  return compareServer(server, locked, sent, lock.ignore).map(found => ({
+  return new LockedPart(server, lock.locked.get(server), lock.ignore).all(sent).map(found => ({
     ...{ name: sanitizeLine(found.name), change: found.change },
     fields: changedMembers(found).map(field => sanitizeLine(field)),
   }))

@@ -15,6 +15,7 @@ import { LimitCounters } from '../kernel/limit-counters.js'
 import { type Logger, silentLogger } from '../kernel/logger.js'
 import type { ClientHandler } from '../model/links.js'
 import { Router } from '../mux/router.js'
+import { Lock } from '../mux/rules/lock.js'
 import { sentDefinitions } from '../mux/rules/sent-definitions.js'
 import { Children } from '../state/processes/children.js'
 import { sealedSessionsOf } from '../state/sealed-sessions.js'
@@ -32,7 +33,6 @@ import { Dialer } from './dialer.js'
 import { type KnownServers, knownServers } from './known-servers.js'
 import type { EndpointContext, HttpEndpoints } from './listeners/http.js'
 import { PageOrigin } from './listeners/page-origin.js'
-import { LiveLock } from './live-lock.js'
 import { MemoryRelief } from './memory-relief.js'
 import {
   createMetrics,
@@ -82,7 +82,7 @@ class RunningProxy implements Proxy {
   readonly #masks = new SecretMasks()
   readonly bounds: LimitCounters
   readonly #servers: ServerRegistry
-  readonly #lock: LiveLock
+  readonly #lock: Lock
   readonly #known: KnownServers
   readonly #logins: Logins
   readonly #connect: Connect
@@ -109,7 +109,7 @@ class RunningProxy implements Proxy {
     this.#masks.add(config)
     this.views = new Views(viewOptionsOf(config))
     this.#toolExposure = new ToolExposure(config, client => this.views.nameFor(client))
-    this.#lock = new LiveLock(config, { log, audit: facts => this.audit.write('lock', facts) })
+    this.#lock = new Lock(config.lock, { log, audit: facts => this.audit.write('lock', facts) })
     this.#servers = serverRegistry(config, log, server => this.#lock.of(server))
     const bounds = new LimitCounters({ limits: config.limits, clock, log })
     this.bounds = bounds
@@ -258,7 +258,8 @@ class RunningProxy implements Proxy {
   #apply(next: ProxyConfig): ConfigDiff {
     this.#checkReload(next)
     const diff = diffConfigs(this.#config, next)
-    const isLockChanged = this.#lock.reload(next)
+    const isLockChanged = diff.settings.includes('lock')
+    if (isLockChanged) this.#lock.reload(next.lock)
     this.#servers.reload(next.servers, diff.replaced)
     this.#logins.retain(this.#servers.servers)
     const names = next.servers.map(({ name }) => name)

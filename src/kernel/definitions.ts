@@ -10,7 +10,8 @@ import {
   treeText,
   withoutPaths,
 } from './json/tree.js'
-import { LOCKED_LISTS, type LockedList, type LockedServer } from './lock-file.js'
+import { LOCKED_LISTS, type LockedList, type LockedServer, NOTHING_LOCKED } from './lock-file.js'
+import { HINT_DEFAULTS } from './rule.js'
 
 /** The items of a server, as it sent them, by its own names or URI templates. */
 export interface SentServer extends Readonly<Record<LockedList, ReadonlyMap<string, JsonText>>> {
@@ -24,22 +25,19 @@ export const NOTHING_SENT: SentServer = {
 /** A part of a server's definitions that differs from the lock file. Texts of servers are not escaped. */
 export interface Difference {
   readonly server: string
-  readonly kind: 'tool' | 'prompt' | 'template' | 'instructions'
+  readonly kind: (typeof KINDS)[keyof typeof KINDS]
   /** The server's own name; empty for its instructions. */
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'
   readonly fields: readonly TreeDifference[]
 }
 
-const KINDS = { tools: 'tool', prompts: 'prompt', templates: 'template' } as const
-
-/** The annotations of tools, with the defaults of the specification (`ToolAnnotations`). */
-const HINT_DEFAULTS = {
-  readOnlyHint: false,
-  destructiveHint: true,
-  idempotentHint: false,
-  openWorldHint: true,
-}
+const KINDS = {
+  tools: 'tool',
+  prompts: 'prompt',
+  templates: 'template',
+  instructions: 'instructions',
+} as const
 
 /** Interfaces of tools, the only members of `_meta` that clients show. */
 const isShownMeta = (key: string): boolean =>
@@ -79,121 +77,112 @@ const withHints = (list: LockedList, definition: JsonTree): JsonTree => {
 /** A pointer of `lock.ignore`, as the keys on its path. */
 export type IgnoredPath = readonly string[]
 
-/** Returns the ignored paths below a place in the lock file. */
-const ignoredBelow = (ignore: readonly IgnoredPath[], place: readonly string[]): readonly IgnoredPath[] =>
-  ignore.flatMap(path =>
-    place.every((key, at) => at >= path.length || path[at] === '*' || path[at] === key)
-      ? [path.slice(place.length)]
-      : [],
-  )
+/** The name that accepts the instructions of a server. */
+export const INSTRUCTIONS = 'instructions'
 
-/** Returns the paths to ignore in an item; undefined if all of it is ignored. */
-const ignoredIn = (
-  ignore: readonly IgnoredPath[],
-  place: readonly string[],
-): readonly IgnoredPath[] | undefined => {
-  const paths = ignoredBelow(ignore, place)
-  return paths.some(({ length }) => length === 0) ? undefined : paths
-}
+/** The part of the lock file for one server, and the ignored pointers. */
+export class LockedPart {
+  readonly server: string
+  readonly locked: LockedServer
+  readonly #ignore: readonly IgnoredPath[]
 
-/** Compares an item with its locked variants. Undefined if it equals one of them, or is ignored. */
-export const compareItem = (
-  item: JsonText,
-  variants: readonly JsonTree[] | undefined,
-  at: { readonly server: string; readonly list: LockedList; readonly own: string },
-  ignore: readonly IgnoredPath[],
-): Difference | undefined => {
-  const { server, list, own } = at
-  const ignored = ignoredIn(ignore, ['servers', server, list, own])
-  if (ignored === undefined || kindOf(item) !== 'object') return undefined
-  const found = { server, kind: KINDS[list], name: own }
-  if (variants === undefined) return { ...found, change: 'added', fields: [] }
-  const comparable = (definition: JsonTree): JsonTree => withoutPaths(withHints(list, definition), ignored)
-  const is = comparable(definitionOf(item))
-  const fields = variants.map(variant => differencesOf(comparable(variant), is))
-  const nearest = fields.reduce((one, other) => (other.length < one.length ? other : one))
-  return nearest.length === 0 ? undefined : { ...found, change: 'changed', fields: nearest }
-}
-
-/** Compares a server's instructions with the locked ones. Undefined if they are equal or ignored. */
-export const compareInstructions = (
-  server: string,
-  was: string | undefined,
-  is: string | undefined,
-  ignore: readonly IgnoredPath[],
-): Difference | undefined => {
-  if (was === is || ignoredIn(ignore, ['servers', server, 'instructions']) === undefined) return undefined
-  const tree = (text: string | undefined): JsonTree | undefined =>
-    text === undefined ? undefined : treeText(treeOf(textOf(text)))
-  const change = was === undefined ? 'added' : is === undefined ? 'removed' : 'changed'
-  return {
-    ...{ server, kind: 'instructions', name: '', change },
-    fields: change === 'changed' ? [{ path: [], was: tree(was), is: tree(is) }] : [],
+  constructor(server: string, locked: LockedServer = NOTHING_LOCKED, ignore: readonly IgnoredPath[] = []) {
+    this.server = server
+    this.locked = locked
+    this.#ignore = ignore
   }
-}
 
-/** Returns the locked items of a list that the server no longer sends. */
-export const removedItems = (
-  server: string,
-  locked: LockedServer,
-  {
-    list,
-    sent,
-    ignore,
-  }: {
-    readonly list: LockedList
-    readonly sent: { has(own: string): boolean }
-    readonly ignore: readonly IgnoredPath[]
-  },
-): readonly Difference[] =>
-  [...locked[list].keys()]
-    .filter(own => !sent.has(own) && ignoredIn(ignore, ['servers', server, list, own]) !== undefined)
-    .map(name => ({ server, kind: KINDS[list], name, change: 'removed', fields: [] }))
+  /** Compares an item with its locked variants. Undefined if it equals one of them, or is ignored. */
+  item(list: LockedList, own: string, item: JsonText): Difference | undefined {
+    const ignored = this.#ignoredIn([list, own])
+    if (ignored === undefined || kindOf(item) !== 'object') return undefined
+    const variants = this.locked[list].get(own)
+    if (variants === undefined) return this.#difference(list, own, 'added')
+    const comparable = (definition: JsonTree): JsonTree => withoutPaths(withHints(list, definition), ignored)
+    const is = comparable(definitionOf(item))
+    const fields = variants.map(variant => differencesOf(comparable(variant), is))
+    const nearest = fields.reduce((one, other) => (other.length < one.length ? other : one))
+    return nearest.length === 0 ? undefined : this.#difference(list, own, 'changed', nearest)
+  }
 
-/** Compares everything that a server sent with its part of the lock file. */
-export const compareServer = (
-  server: string,
-  locked: LockedServer,
-  sent: SentServer,
-  ignore: readonly IgnoredPath[],
-): readonly Difference[] => [
-  ...[compareInstructions(server, locked.instructions, sent.instructions, ignore)].filter(
-    found => found !== undefined,
-  ),
-  ...LOCKED_LISTS.flatMap(list =>
-    [
-      ...[...sent[list]].flatMap(
-        ([own, item]) => compareItem(item, locked[list].get(own), { server, list, own }, ignore) ?? [],
+  /** Compares the instructions. Undefined if they are equal or ignored. */
+  instructions(is: string | undefined): Difference | undefined {
+    const was = this.locked.instructions
+    if (was === is || this.#ignoredIn([INSTRUCTIONS]) === undefined) return undefined
+    if (was === undefined) return this.#difference(INSTRUCTIONS, '', 'added')
+    if (is === undefined) return this.#difference(INSTRUCTIONS, '', 'removed')
+    const tree = (text: string): JsonTree => treeText(treeOf(textOf(text)))
+    return this.#difference(INSTRUCTIONS, '', 'changed', [{ path: [], was: tree(was), is: tree(is) }])
+  }
+
+  /** Returns the locked items of a list that the server no longer sends. */
+  removed(list: LockedList, sent: { has(own: string): boolean }): readonly Difference[] {
+    return [...this.locked[list].keys()]
+      .filter(own => !sent.has(own) && this.#ignoredIn([list, own]) !== undefined)
+      .map(own => this.#difference(list, own, 'removed'))
+  }
+
+  /** Compares everything that the server sent. */
+  all(sent: SentServer): readonly Difference[] {
+    const items = (list: LockedList) =>
+      [...sent[list]].flatMap(([own, item]) => this.item(list, own, item) ?? [])
+    return [
+      ...[this.instructions(sent.instructions)].filter(found => found !== undefined),
+      ...LOCKED_LISTS.flatMap(list =>
+        [...items(list), ...this.removed(list, sent[list])].sort((one, other) =>
+          one.name < other.name ? -1 : 1,
+        ),
       ),
-      ...removedItems(server, locked, { list, sent: sent[list], ignore }),
-    ].sort((one, other) => (one.name < other.name ? -1 : 1)),
-  ),
-]
+    ]
+  }
 
-/** Returns what the lock file keeps of a server: everything but the ignored parts. */
-export const lockedFrom = (
-  server: string,
-  sent: SentServer,
-  ignore: readonly IgnoredPath[],
-  before: LockedServer | undefined,
-): LockedServer => {
-  const items = (list: LockedList) =>
-    new Map(
-      [...sent[list]].flatMap(([own, item]) => {
-        const ignored = ignoredIn(ignore, ['servers', server, list, own])
-        if (ignored === undefined) return []
-        const variants = before?.[list].get(own)
-        const isKept =
-          variants !== undefined &&
-          variants.length > 1 &&
-          compareItem(item, variants, { server, list, own }, ignore) === undefined
-        return [[own, isKept ? variants : [withoutPaths(definitionOf(item), ignored)]] as const]
-      }),
-    )
-  const hasInstructions = ignoredIn(ignore, ['servers', server, 'instructions']) !== undefined
-  return {
-    instructions: hasInstructions ? sent.instructions : undefined,
-    ...{ tools: items('tools'), prompts: items('prompts'), templates: items('templates') },
+  /**
+   * Returns the next part of the lock file: what the server sent without the ignored parts, or only the
+   * `accepted` items of it, and the locked ones otherwise.
+   */
+  next(sent: SentServer, accepted?: ReadonlySet<string>): LockedServer {
+    const items = (list: LockedList) => {
+      const all = new Map(accepted && this.locked[list])
+      for (const own of accepted ?? sent[list].keys()) {
+        const item = sent[list].get(own)
+        const variants = item && this.#nextOf(list, own, item)
+        if (variants === undefined) all.delete(own)
+        else all.set(own, variants)
+      }
+      return all
+    }
+    const isKept = accepted?.has(INSTRUCTIONS) === false
+    const isIgnored = this.#ignoredIn([INSTRUCTIONS]) === undefined
+    return {
+      instructions: isKept ? this.locked.instructions : isIgnored ? undefined : sent.instructions,
+      ...{ tools: items('tools'), prompts: items('prompts'), templates: items('templates') },
+    }
+  }
+
+  #nextOf(list: LockedList, own: string, item: JsonText): readonly JsonTree[] | undefined {
+    const ignored = this.#ignoredIn([list, own])
+    const variants = this.locked[list].get(own) ?? []
+    // People wrote several variants; one equal variant is enough.
+    if (variants.length > 1 && this.item(list, own, item) === undefined) return ignored && variants
+    return ignored && [withoutPaths(definitionOf(item), ignored)]
+  }
+
+  #difference(
+    list: keyof typeof KINDS,
+    name: string,
+    change: Difference['change'],
+    fields: Difference['fields'] = [],
+  ): Difference {
+    return { server: this.server, kind: KINDS[list], name, change, fields }
+  }
+
+  /** Returns the paths to ignore in a part of the server; undefined if all of it is ignored. */
+  #ignoredIn(part: readonly string[]): readonly IgnoredPath[] | undefined {
+    const place = ['servers', this.server, ...part]
+    const paths = this.#ignore
+      .filter(path => place.every((key, at) => at >= path.length || path[at] === '*' || path[at] === key))
+      .map(path => path.slice(place.length))
+    return paths.some(({ length }) => length === 0) ? undefined : paths
   }
 }
 

@@ -1,9 +1,7 @@
 import t from 'tap'
 import {
   changedMembers,
-  compareItem,
-  compareServer,
-  lockedFrom,
+  LockedPart,
   NOTHING_SENT,
   type SentServer,
   shownDifference,
@@ -12,14 +10,14 @@ import { type JsonText, rawText, textOf } from '../../src/kernel/json/text.js'
 import { treeOf } from '../../src/kernel/json/tree.js'
 import { type LockedServer, NOTHING_LOCKED } from '../../src/kernel/lock-file.js'
 
-const AT = { server: 'shop', list: 'tools', own: 'a' } as const
 const text = (value: object | string): JsonText =>
   typeof value === 'string' ? rawText(value) : textOf(value)
 
 /** Returns the members in which a tool differs from its locked variants. */
 const differs = (is: object | string, variants: readonly (object | string)[], ignore: string[][] = []) => {
   const locked = variants.map(each => treeOf(text(each)))
-  const found = compareItem(text(is), locked, AT, ignore)
+  const server = { ...NOTHING_LOCKED, tools: new Map([['a', locked]]) }
+  const found = new LockedPart('shop', server, ignore).item('tools', 'a', text(is))
   return found && changedMembers(found)
 }
 
@@ -97,7 +95,7 @@ t.test('a server is compared as a whole, and locked without the ignored parts', 
       ['b', [treeOf(text({ name: 'b', description: 'y' }))]],
     ]),
   }
-  t.same(compareServer('shop', locked, sent, []).map(shownDifference), [
+  t.same(new LockedPart('shop', locked).all(sent).map(shownDifference), [
     {
       server: 'shop',
       kind: 'instructions',
@@ -115,11 +113,11 @@ t.test('a server is compared as a whole, and locked without the ignored parts', 
     ['servers', '*', 'instructions'],
     ['servers', '*', 'tools', '*', 'description'],
   ]
-  const written = lockedFrom('shop', sent, ignore, undefined)
+  const written = new LockedPart('shop', undefined, ignore).next(sent)
   t.equal(written.instructions, undefined)
   t.same([...written.tools], [['b', [treeOf(text({ name: 'b' }))]]])
-  t.same(compareServer('shop', written, sent, ignore), [])
-  const long = compareServer('shop', locked, { ...sent, instructions: 'x'.repeat(2000) }, [])
+  t.same(new LockedPart('shop', written, ignore).all(sent), [])
+  const long = new LockedPart('shop', locked).all({ ...sent, instructions: 'x'.repeat(2000) })
   t.equal(long.map(shownDifference)[0]?.fields[0]?.is?.length, 1000)
 })
 
@@ -128,7 +126,8 @@ t.test('variants that people wrote stay when one of them is equal', async t => {
   const variants = [treeOf(text({ name: 'a', title: 'x' })), treeOf(item)]
   const sent = { ...NOTHING_SENT, tools: new Map([['a', item]]) }
   const before = { ...NOTHING_LOCKED, tools: new Map([['a', variants]]) }
-  t.same(lockedFrom('shop', sent, [], before).tools.get('a'), variants)
+  const part = new LockedPart('shop', before)
+  t.same(part.next(sent).tools.get('a'), variants)
   const other = { ...NOTHING_SENT, tools: new Map([['a', text({ name: 'a', title: 'y' })]]) }
-  t.equal(lockedFrom('shop', other, [], before).tools.get('a')?.length, 1)
+  t.equal(part.next(other).tools.get('a')?.length, 1)
 })

@@ -9,16 +9,15 @@ export const checkLocked = async (flag: string | undefined, isJson: boolean): Pr
   const target = lockTarget(whole, configFile(flag))
   const { config, lock, servers } = target
   const sent = await readSent(config, servers)
-  const [{ compareServer, NOTHING_SENT, shownDifference }, { NOTHING_LOCKED }, { mask }] = await Promise.all([
+  const [{ LockedPart, NOTHING_SENT, shownDifference }, { mask }] = await Promise.all([
     import('../../kernel/definitions.js'),
-    import('../../kernel/lock-file.js'),
     import('../../kernel/secrets/mask.js'),
   ])
   // A disabled server is not compared; one that left the configuration left its definitions behind.
   const configured = new Set([...config.servers, ...disabled].map(({ name }) => name))
   const gone = [...lock.locked.keys()].filter(name => !configured.has(name))
   const differences = [...sent, ...gone.map(name => [name, NOTHING_SENT] as const)].flatMap(([name, found]) =>
-    compareServer(name, lock.locked.get(name) ?? NOTHING_LOCKED, found, lock.ignore),
+    new LockedPart(name, lock.locked.get(name), lock.ignore).all(found),
   )
   const checks = await textFindings(sent)
   const ok = differences.length === 0

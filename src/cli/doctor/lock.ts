@@ -26,17 +26,17 @@ export const lock = defineVerb({
     const servers =
       parts === undefined ? target.servers : target.servers.filter(({ name }) => parts.has(name))
     const sent = await readSent(target.config, servers)
-    const { compareServer, lockedFrom, shownDifference } = await import('../../kernel/definitions.js')
-    const { NOTHING_LOCKED } = await import('../../kernel/lock-file.js')
-    const { ignore } = target.lock
+    const { INSTRUCTIONS, LockedPart, shownDifference } = await import('../../kernel/definitions.js')
     const after = new Map([...before].filter(([name]) => parts !== undefined || disabled.has(name)))
     const differences = [...sent].flatMap(([name, found]) => {
-      const old = before.get(name)
-      const now = lockedFrom(name, found, ignore, old)
+      const part = new LockedPart(name, before.get(name), target.lock.ignore)
       const accepted = parts?.get(name)
-      after.set(name, accepted === undefined ? now : withAccepted(name, { old, now, accepted }))
-      const all = compareServer(name, old ?? NOTHING_LOCKED, found, ignore)
-      return accepted === undefined ? all : all.filter(each => accepted.has(each.name || INSTRUCTIONS))
+      const now = part.next(found, accepted)
+      after.set(name, now)
+      const known = new Set([INSTRUCTIONS, ...[part.locked, now].flatMap(namesIn)])
+      const unknown = [...(accepted ?? [])].find(item => !known.has(item))
+      if (unknown !== undefined) throw notLocked(`${name}/${unknown}`)
+      return part.all(found).filter(each => accepted?.has(each.name || INSTRUCTIONS) !== false)
     })
     await writeLockFile(target.lock.file, after)
     if (json) {
@@ -52,8 +52,8 @@ export const lock = defineVerb({
   },
 })
 
-/** The name that accepts the instructions of a server. */
-const INSTRUCTIONS = 'instructions'
+const namesIn = ({ tools, prompts, templates }: LockedServer): readonly string[] =>
+  [tools, prompts, templates].flatMap(items => [...items.keys()])
 
 /** Reads a configuration without its lock file, which may be missing. Throws a CliError with any error. */
 const usableTarget = async (
@@ -125,37 +125,6 @@ const lockedBefore = async (
     why: locked.why,
     fix: 'restore it, or write all of it with mcp-proxy lock',
   })
-}
-
-/** Returns the earlier definitions with the accepted items as they are now. */
-const withAccepted = (
-  server: string,
-  {
-    old,
-    now,
-    accepted,
-  }: {
-    readonly old: LockedServer | undefined
-    readonly now: LockedServer
-    readonly accepted: ReadonlySet<string>
-  },
-): LockedServer => {
-  const unknown = new Set(accepted)
-  const items = (list: 'tools' | 'prompts' | 'templates'): LockedServer['tools'] => {
-    const all = new Map(old?.[list])
-    for (const name of accepted) {
-      const item = now[list].get(name)
-      if (item !== undefined || all.has(name)) unknown.delete(name)
-      if (item === undefined) all.delete(name)
-      else all.set(name, item)
-    }
-    return all
-  }
-  const lists = { tools: items('tools'), prompts: items('prompts'), templates: items('templates') }
-  const isIntroduced = unknown.delete(INSTRUCTIONS)
-  const [first] = unknown
-  if (first !== undefined) throw notLocked(`${server}/${first}`)
-  return { instructions: isIntroduced ? now.instructions : old?.instructions, ...lists }
 }
 
 const READABLE = 0o644

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
+import { pointerSteps } from '../../kernel/json/pointer.js'
 import { LOCK_FILE_BYTES, parseLockFile } from '../../kernel/lock-file.js'
 import { readSmallFile } from '../file/small-file.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, type TreeItem } from '../file/tree.js'
-import { validateSettings } from '../schema/validate.js'
+import { type SettingsValues, validateSettings } from '../schema/validate.js'
 import type { LockConfig } from '../types.js'
 import { type ReadContext, reportMisfits } from './entry.js'
 import { expandedPath } from './variables.js'
@@ -48,13 +49,6 @@ const readSettings = (
 const expandedFile = (item: TreeItem, context: ReadContext): string =>
   resolve(context.folder, expandedPath(item, context))
 
-interface LockValues {
-  readonly onChange?: LockConfig['onChange'] | undefined
-  readonly onNew?: LockConfig['onNew'] | undefined
-  readonly servers?: readonly string[] | undefined
-  readonly ignore?: readonly string[] | undefined
-}
-
 const settingsOf = (
   file: string,
   {
@@ -62,15 +56,8 @@ const settingsOf = (
     onNew = onChange === 'warn' ? 'warn' : 'hide',
     servers = ['*'],
     ignore = [],
-  }: LockValues,
-) => ({ file, onChange, onNew, servers, ignore: ignore.map(stepsOf) })
-
-/** Returns the keys in a JSON Pointer (RFC 6901). */
-const stepsOf = (pointer: string): readonly string[] =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  }: Partial<NonNullable<SettingsValues['lock']>>,
+) => ({ file, onChange, onNew, servers, ignore: ignore.map(pointerSteps) })
 
 const readContent = (
   file: string,

@@ -1,5 +1,6 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
+import { pointerSteps } from '../../kernel/json/pointer.js'
 import type { authSchema } from './auth.js'
 import type { clusterSchema } from './cluster.js'
 import type { settings } from './schema.js'
@@ -92,7 +93,7 @@ const misfit = (place: string, error: ErrorObject): Misfit => {
     keyword === 'propertyNames' ? parentSchema['propertyNames'] : parentSchema
   ) as AnySchemaObject
   return {
-    path: place.split('/').slice(1).map(unescaped),
+    path: pointerSteps(place),
     inName: badNameOf(error) !== undefined,
     expected: keyword === 'type' ? expectedKind(parentSchema, data) : undefined,
     message:
@@ -102,8 +103,6 @@ const misfit = (place: string, error: ErrorObject): Misfit => {
     fix: String(fix),
   }
 }
-
-const unescaped = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
 // Ask for a whole number only if a number was found.
 const expectedKind = ({ type }: AnySchemaObject, found: unknown): string | undefined =>

@@ -12,14 +12,6 @@ export interface Pointer {
   readonly steps: readonly string[]
 }
 
-export const parsePointer = (text: string): Pointer => ({
-  text,
-  steps: text
-    .split('/')
-    .slice(1)
-    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~')),
-})
-
 /** The values at a pointer. */
 export interface PointerValues {
   readonly values: readonly JsonText[]

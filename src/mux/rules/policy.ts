@@ -2,10 +2,11 @@ import { annotationOf } from '../../catalog/annotations.js'
 import { normalUri } from '../../catalog/names/uris.js'
 import type { Caller } from '../../kernel/caller.js'
 import { matcherOf, textMatcherOf } from '../../kernel/globs.js'
+import { pointerSteps } from '../../kernel/json/pointer.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import { HINT_DEFAULTS, type Hint, type Rate, type Rule, type Verdict } from '../../kernel/rule.js'
 import type { Client } from '../../model/links.js'
-import { type CallArguments, type Pointer, parsePointer } from './arguments.js'
+import type { CallArguments, Pointer } from './arguments.js'
 import { every, PointerTests, type TestResult, type Truth } from './tests.js'
 
 /** A tool, prompt, resource or template that rules may match, by the server's own name. */
@@ -55,7 +56,7 @@ export class CompiledRule {
     this.rule = rule
     this.index = index
     this.isForAll = [who.people, who.scopes, who.clients].every(each => each === undefined)
-    this.when = when.map(([pointer, tests]) => [parsePointer(pointer), new PointerTests(tests)])
+    this.when = when.map(([text, tests]) => [{ text, steps: pointerSteps(text) }, new PointerTests(tests)])
     this.rates = rule.rates.map(rate => [JSON.stringify([rule.id, rate]), rate])
     // In doubt, only an `allow` does not match.
     const matcher = optionalMatcher(rule.then !== 'allow')

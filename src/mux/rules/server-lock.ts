@@ -1,16 +1,9 @@
 import { hash } from 'node:crypto'
 import type { ItemLock, KeptDifference, ListLock, ReadLock } from '../../catalog/exposure.js'
-import {
-  changedMembers,
-  compareInstructions,
-  compareItem,
-  type Difference,
-  type IgnoredPath,
-  removedItems,
-} from '../../kernel/definitions.js'
+import { changedMembers, type Difference, type LockedPart } from '../../kernel/definitions.js'
 import { type JsonText, rawText, textMember } from '../../kernel/json/text.js'
 import { treeText } from '../../kernel/json/tree.js'
-import { LOCKED_LISTS, type LockedList, type LockedServer } from '../../kernel/lock-file.js'
+import { LOCKED_LISTS, type LockedList } from '../../kernel/lock-file.js'
 import type { Logger } from '../../kernel/logger.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { LISTS, type ListName } from '../../model/listing.js'
@@ -19,7 +12,6 @@ import { LISTS, type ListName } from '../../model/listing.js'
 export interface LockRules {
   readonly onChange: 'warn' | 'hide' | 'ask'
   readonly onNew: 'warn' | 'hide'
-  readonly ignore: readonly IgnoredPath[]
 }
 
 export interface ServerLockContext {
@@ -51,17 +43,15 @@ interface FoundDifferences {
 
 /** Compares the lists and instructions of one server with the lock file, and reports each difference once. */
 export class ServerLock implements ListLock {
-  readonly #server: string
-  readonly #locked: LockedServer
+  readonly #part: LockedPart
   readonly #rules: LockRules
   readonly #context: ServerLockContext
   readonly #reported = new Set<string>()
   /** The differences of each list that connections have, by its reading, and of the instructions. */
   readonly #found = new Map<object, FoundDifferences>()
 
-  constructor(server: string, locked: LockedServer, rules: LockRules, context: ServerLockContext) {
-    this.#server = server
-    this.#locked = locked
+  constructor(part: LockedPart, rules: LockRules, context: ServerLockContext) {
+    this.#part = part
     this.#rules = rules
     this.#context = context
   }
@@ -93,9 +83,7 @@ export class ServerLock implements ListLock {
       },
       wasRead: isWhole => {
         const sent = new Set(raw.map(item => textMember(item, LISTS[list].identity) ?? ''))
-        const { ignore } = this.#rules
-        const removed = isWhole ? removedItems(this.#server, this.#locked, { list, sent, ignore }) : []
-        this.#report(reading, [...found, ...removed])
+        this.#report(reading, [...found, ...(isWhole ? this.#part.removed(list, sent) : [])])
       },
       released: () => void this.#found.delete(reading),
     }
@@ -103,25 +91,19 @@ export class ServerLock implements ListLock {
   }
 
   instructions(text: string | undefined): string | undefined {
-    const difference = this.#compareInstructions(text)
+    const difference = this.#part.instructions(text)
     const isShown = difference === undefined || this.#rules.onChange === 'warn' || text === undefined
-    return isShown ? text : this.#locked.instructions
+    return isShown ? text : this.#part.locked.instructions
   }
 
   met(instructions: string | undefined): void {
-    const difference = this.#compareInstructions(instructions)
+    const difference = this.#part.instructions(instructions)
     this.#report(INSTRUCTIONS, difference === undefined ? [] : [difference])
-  }
-
-  #compareInstructions(text: string | undefined): Difference | undefined {
-    return compareInstructions(this.#server, this.#locked.instructions, text, this.#rules.ignore)
   }
 
   #compare(list: LockedList, item: JsonText): Difference | undefined {
     const own = textMember(item, LISTS[list].identity)
-    if (own === undefined) return undefined
-    const at = { server: this.#server, list, own }
-    return compareItem(item, this.#locked[list].get(own), at, this.#rules.ignore)
+    return own === undefined ? undefined : this.#part.item(list, own, item)
   }
 
   #stateOf(list: LockedList, difference: Difference, sent: JsonText | undefined): ItemLock | undefined {
@@ -132,7 +114,7 @@ export class ServerLock implements ListLock {
     if (onChange === 'warn') return undefined
     const isHidden = onChange === 'hide' || list === 'templates'
     // Models read the text that was reviewed.
-    const [locked] = this.#locked[list].get(difference.name) ?? []
+    const [locked] = this.#part.locked[list].get(difference.name) ?? []
     const shown = isHidden || locked === undefined ? undefined : rawText(treeText(locked))
     return { reason: 'tool-changed', fields, isHidden, shown, sent: isHidden ? undefined : sent }
   }
@@ -161,7 +143,7 @@ export class ServerLock implements ListLock {
   #reportOne({ kind, name, change, fields }: KeptDifference): void {
     const { onChange, onNew } = this.#rules
     const action = change === 'added' ? onNew : onChange
-    const facts = { server: this.#server, kind, name, change, fields, action }
+    const facts = { server: this.#part.server, kind, name, change, fields, action }
     this.#context.log.warn(facts, 'an item differs from the lock file')
     this.#context.audit(facts)
   }
