@@ -66,6 +66,7 @@ export class HashTable<K extends number | string, V> {
 
   /** Copies the values in order of insertion, so that entries may be removed during iteration. */
   values(): V[] {
+    if (this.#size === 0) return []
     const entries = this.#slots.filter(entry => entry !== undefined)
     return entries.sort((a, b) => a.turn - b.turn).map(({ value }) => value)
   }

@@ -14,8 +14,8 @@ import {
 import { LIST_NAMES, listsChangedBy } from '../model/listing.js'
 import type { Connection, ConnectionListener } from '../peers/connection.js'
 import type { ServerOptions } from '../peers/dial.js'
-import { CallRecord } from './calls/call-record.js'
-import { afterChain, InterceptorChains, runChain } from './calls/interceptor-chains.js'
+import { CallRecord, NEXT } from './calls/call-record.js'
+import { InterceptorChains, resume, runChain } from './calls/interceptor-chains.js'
 import { servePage } from './clients/list-page.js'
 import { compose, type Features, type RouterOptions, type RouterParts } from './compose.js'
 import { type RouterChange, reconfigure } from './reconfigure.js'
@@ -34,6 +34,14 @@ export interface Load {
 export class Router implements ClientHandler, ConnectionListener {
   /** True if unknown methods pass to the only server. */
   readonly passesUnknown: boolean
+  readonly admission: RouterParts['admission']
+  readonly pool: RouterParts['pool']
+  readonly owners: RouterParts['owners']
+  readonly states: RouterParts['states']
+  readonly catalog: RouterParts['catalog']
+  readonly faults: RouterParts['faults']
+  /** Undefined without metering. */
+  readonly meter: RouterParts['callMeter']
   readonly #parts: RouterParts
   readonly #log: Logger
   readonly #featuresOf: RouterOptions['features']
@@ -43,7 +51,15 @@ export class Router implements ClientHandler, ConnectionListener {
 
   constructor(options: RouterOptions) {
     this.passesUnknown = options.isAlone
-    this.#parts = compose(options, this)
+    const parts = compose(options, this)
+    this.#parts = parts
+    this.admission = parts.admission
+    this.pool = parts.pool
+    this.owners = parts.owners
+    this.states = parts.states
+    this.catalog = parts.catalog
+    this.faults = parts.faults
+    this.meter = parts.callMeter
     this.#featuresOf = options.features
     this.#rules = options.rules
     this.#parts.forwarder.gate = options.rules?.()
@@ -59,42 +75,13 @@ export class Router implements ClientHandler, ConnectionListener {
     this.#path = new InterceptorChains(this.#features.interceptors)
   }
 
-  get admission(): RouterParts['admission'] {
-    return this.#parts.admission
-  }
-
-  get pool(): RouterParts['pool'] {
-    return this.#parts.pool
-  }
-
-  get owners(): RouterParts['owners'] {
-    return this.#parts.owners
-  }
-
-  get states(): RouterParts['states'] {
-    return this.#parts.states
-  }
-
-  get catalog(): RouterParts['catalog'] {
-    return this.#parts.catalog
-  }
-
   get clients(): Iterable<Client> {
     return this.#parts.clients.all
-  }
-
-  get faults(): RouterParts['faults'] {
-    return this.#parts.faults
   }
 
   /** Undefined without rules. */
   get rules(): RuleGate | undefined {
     return this.#rules?.()
-  }
-
-  /** Undefined without metering. */
-  get meter(): RouterParts['callMeter'] {
-    return this.#parts.callMeter
   }
 
   /** Forgets the data of servers that are no longer configured. */
@@ -177,7 +164,9 @@ export class Router implements ClientHandler, ConnectionListener {
     const { method, client } = call
     const chains = this.#path.for(method, client.serverRequests)
     const record = new CallRecord(call, chains, this.#parts.clock.nowMs())
-    afterChain(record, runChain(record, chains.request), () => this.#serve(record))
+    const verdict = runChain(record, chains.request)
+    if (verdict === NEXT) this.#serve(record)
+    else resume(record, verdict, () => this.#serve(record))
   }
 
   answering(call: Call): CallRecord {

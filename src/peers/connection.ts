@@ -79,21 +79,33 @@ export class Connection {
   readonly ownRequests = new OwnRequests()
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
+  /** The open link; undefined unless calls may be sent. Set by the connection, like all fields below. */
+  link: Downlink | undefined
+  /** The mode of the server's last requests, or the requested one; it decides about sharing. */
+  serverRequests: ServerRequestMode
+  /** What the server declared last. */
+  facts: ServerFacts | undefined
+  /** True if the current or last link ever carried a client's call. */
+  hasCarried = false
+  /** The number of client calls in flight, including calls that wait for the link. */
+  inFlight = 0
+  /**
+   * The only client that ever used this connection, if it is certainly one person: it receives every message
+   * of the server.
+   */
+  onlyClient: Client | undefined
+  /** The current link, which may be draining. */
   #link: Downlink | undefined
-  #serverRequests: ServerRequestMode
-  #facts: ServerFacts | undefined
   #opening: Promise<Downlink> | undefined
   /** The current attempt; events of earlier ones are ignored. */
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
-  #inFlight = 0
   #quiet: Deferred<void> | undefined
   /** Resolves when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
   readonly #past = new PastClients()
   #idleSinceMs: number
-  #hasCarried = false
 
   constructor(
     server: ServerOptions,
@@ -103,7 +115,7 @@ export class Connection {
   ) {
     this.server = server
     this.share = share
-    this.#serverRequests = serverRequests
+    this.serverRequests = serverRequests
     this.#context = context
     this.shares = context.shares ?? new ClientShares(server)
     this.bounds = context.bounds ?? new LimitCounters()
@@ -130,37 +142,16 @@ export class Connection {
     return this.#supervisor.lastLoss
   }
 
-  /** The mode of the server's last requests, or the requested one; it decides about sharing. */
-  get serverRequests(): ServerRequestMode {
-    return this.#serverRequests
-  }
-
-  get facts(): ServerFacts | undefined {
-    return this.#facts
-  }
-
-  get link(): Downlink | undefined {
-    return this.state.at === 'ready' ? this.#link : undefined
-  }
-
-  /**
-   * The only client that ever used this connection, if it is certainly one person: it receives every message
-   * of the server.
-   */
-  get onlyClient(): Client | undefined {
-    return this.#past.only
-  }
-
   get wasUsed(): boolean {
     return !this.#past.isNone
   }
 
   get idleSinceMs(): number | undefined {
-    return this.clients.size === 0 && this.#inFlight === 0 ? this.#idleSinceMs : undefined
+    return this.clients.size === 0 && this.inFlight === 0 ? this.#idleSinceMs : undefined
   }
 
   get quietSinceMs(): number | undefined {
-    return this.#inFlight === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
+    return this.inFlight === 0 && this.state.at !== 'starting' ? this.#idleSinceMs : undefined
   }
 
   join(client: Client): void {
@@ -168,12 +159,14 @@ export class Connection {
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.clients.add(client)
     this.#past.joined(client)
+    this.onlyClient = this.#past.only
     this.#context.listener.joined(this, client)
   }
 
   leave(client: Client): void {
     if (!this.clients.delete(client)) return
     this.#past.left(client)
+    this.onlyClient = this.#past.only
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.#context.listener.parted(this, client)
   }
@@ -212,27 +205,6 @@ export class Connection {
     return this.#link === link
   }
 
-  /** True if the current or last link ever carried a client's call. */
-  get hasCarried(): boolean {
-    return this.#hasCarried
-  }
-
-  /** Records that a client's call is about to be sent; returns true for the first one. */
-  carry(): boolean {
-    const isFirst = !this.#hasCarried
-    this.#hasCarried = true
-    return isFirst
-  }
-
-  /** The number of client calls in flight, including calls that wait for the link. */
-  get inFlight(): number {
-    return this.#inFlight
-  }
-
-  callBegan(): void {
-    this.#inFlight += 1
-  }
-
   /** Records that the server answered a client's call, and therefore works. */
   served(): void {
     this.#supervisor.served()
@@ -244,8 +216,8 @@ export class Connection {
   }
 
   callEnded(): void {
-    this.#inFlight -= 1
-    if (this.#inFlight > 0) return
+    this.inFlight -= 1
+    if (this.inFlight > 0) return
     this.#idleSinceMs = this.#context.clock.nowMs()
     this.#quiet?.resolve()
   }
@@ -254,8 +226,9 @@ export class Connection {
   async drain(limitMs: number): Promise<void> {
     this.#isRetired = true
     this.#attemptDue()
+    this.link = undefined
     this.#supervisor.step({ is: 'retire' })
-    if (this.#inFlight > 0) {
+    if (this.inFlight > 0) {
       this.#quiet = new Deferred()
       await within(this.#quiet.promise, { clock: this.#context.clock, ms: limitMs })
     }
@@ -272,6 +245,7 @@ export class Connection {
     this.#attemptDue()
     const link = this.#link
     this.#link = undefined
+    this.link = undefined
     this.meter.closed()
     await this.#opening?.catch(() => undefined)
     await link?.close()
@@ -281,7 +255,7 @@ export class Connection {
     this.#supervisor.step({ is: 'start' })
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
-    this.#hasCarried = false
+    this.hasCarried = false
     this.meter.starting(this.lastLoss !== undefined)
     this.#opening = this.#dial(attempt)
     this.#attemptDue()
@@ -295,8 +269,8 @@ export class Connection {
       link = await dial(this.server, this.#greeting(), this.#listenerOf(attempt), attempt.abort.signal)
       if (attempt !== this.#attempt) throw stopped()
       if (attempt.died !== undefined) throw attempt.died
-      this.#serverRequests = link.serverRequests
-      this.#facts = link.facts
+      this.serverRequests = link.serverRequests
+      this.facts = link.facts
       if (this.#releaseStrangers()) throw new Fault('unavailable', 'it can no longer be shared; try again')
     } catch (thrown) {
       const why = Fault.from(thrown)
@@ -313,6 +287,7 @@ export class Connection {
       this.#supervisor.step({ is: 'retire' })
       return link
     }
+    this.link = link
     log.info({ server: this.server.name, revision: link.facts.revision }, 'server is ready')
     onMode?.(this)
     listener.ready(this)
@@ -324,7 +299,7 @@ export class Connection {
    * sessions. Returns whether there were any.
    */
   #releaseStrangers(): boolean {
-    if (this.#serverRequests === 'returned') return false
+    if (this.serverRequests === 'returned') return false
     const strangers = [...this.clients].filter(one => this.shares.of(one).key !== this.share.key)
     for (const client of strangers) this.leave(client)
     return strangers.length > 0
@@ -337,7 +312,7 @@ export class Connection {
       // Prefers legacy mode if any client uses it; the modern protocol is tried anyway.
       serverRequests: [...clients].some(({ serverRequests }) => serverRequests === 'pushed')
         ? 'pushed'
-        : this.#serverRequests,
+        : this.serverRequests,
       ...{ capabilities: share.capabilities, declares: () => this.shares.together },
       ...{ isAlone: this.shares.isAlone, workspace: share.workspace, lastLoss: this.lastLoss?.why.message },
       ...{ headers: share.headers, clientInfo: only?.info, session: only?.sessionAt?.(server.name) },
@@ -362,6 +337,7 @@ export class Connection {
     attempt.died = why
     if (attempt !== this.#attempt || (this.state.at !== 'ready' && this.state.at !== 'draining')) return
     this.#link = undefined
+    this.link = undefined
     this.#lost(why, 'lost a server')
   }
 

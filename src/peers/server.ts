@@ -17,6 +17,7 @@ export interface ServerContext extends ConnectionContext {
 /** One configured server with all its connections. */
 export class Server {
   readonly options: ServerOptions
+  readonly name: string
   #index: number
   readonly bounds: LimitCounters
   readonly #context: ServerContext
@@ -38,6 +39,7 @@ export class Server {
 
   constructor(options: ServerOptions, index: number, context: ServerContext) {
     this.options = options
+    this.name = options.name
     this.#index = index
     this.bounds = (context.bounds ?? new LimitCounters()).narrowed(options.limits, { server: options.name })
     this.shares = new ClientShares(options, context.isAlone)
@@ -48,10 +50,6 @@ export class Server {
       shares: this.shares,
     }
     this.#unreached = context.failures?.lastOf(options)
-  }
-
-  get name(): string {
-    return this.options.name
   }
 
   /** Position among the configured servers, for the order of merged lists; may have gaps. */
@@ -99,8 +97,7 @@ export class Server {
 
   connectionOf(client: Client): Connection | undefined {
     const known = this.#byClient.get(client)
-    // A client keeps a working connection, unless that was a substitute for one of its own mode.
-    if (known?.link !== undefined && known.clients.has(client) && this.#suits(known, client)) return known
+    if (known !== undefined && this.#keeps(known, client)) return known
     const mode = this.#only ?? client.serverRequests
     const shared = mode === 'returned' ? this.#shared : undefined
     if (shared !== undefined || this.#connections.size === 0) return shared
@@ -120,8 +117,9 @@ export class Server {
 
   /** Assigns a connection to `client`, open or not. Throws once the server is closed. */
   connectionFor(client: Client): Connection {
-    this.#checkServed()
+    if (this.#isClosed) throw this.#notServed()
     const known = this.#byClient.get(client)
+    if (known !== undefined && this.#keeps(known, client)) return known
     const connection = this.#placeFor(client)
     if (known === connection && connection.clients.has(client)) return connection
     known?.leave(client)
@@ -132,7 +130,7 @@ export class Server {
 
   /** Opens the connection of `client`, to receive notifications. Rejects with a Fault. */
   async open(client: Client): Promise<Downlink> {
-    this.#checkServed()
+    if (this.#isClosed) throw this.#notServed()
     return this.#placeFor(client).open()
   }
 
@@ -174,8 +172,9 @@ export class Server {
     }
   }
 
-  /** Returns whether a connection has the client's mode, or the only mode of the server. */
-  #suits({ serverRequests }: Connection, client: Client): boolean {
+  /** Returns whether a client keeps a connection: it works, and is not a substitute for one of its mode. */
+  #keeps({ link, clients, serverRequests }: Connection, client: Client): boolean {
+    if (link === undefined || !clients.has(client)) return false
     return (
       serverRequests === client.serverRequests ||
       this.#isOnePerFolder ||
@@ -196,7 +195,7 @@ export class Server {
 
   /** Opens a connection without clients, unless there is one. Rejects with a Fault. */
   start(): Promise<Downlink> {
-    this.#checkServed()
+    if (this.#isClosed) throw this.#notServed()
     if (this.options.needsWorkspace === true)
       return Promise.reject(new Fault('unavailable', 'it starts in the folder of a client'))
     const [first] = this.#connections.values()
@@ -319,8 +318,8 @@ export class Server {
     this.#context.failures?.keep(this.options, unreached)
   }
 
-  #checkServed(): void {
-    if (this.#isClosed) throw new Fault('unavailable', `Server ${this.name} is no longer served`)
+  #notServed(): Fault {
+    return new Fault('unavailable', `Server ${this.name} is no longer served`)
   }
 
   async #end(key: string): Promise<void> {

@@ -72,8 +72,8 @@ export class Backlog {
    * bounds the sum for all clients.
    */
   admit(): boolean {
-    const { bounds, clock, peer } = this.#options
-    if (this.hasRoom) return true
+    const { bounds, clock, peer, queuedBytes } = this.#options
+    if (queuedBytes() <= this.#hardBytes) return true
     if (peer !== 'child' && clock.nowMs() - this.#takenMs < bounds.max.stall) return true
     bounds.hit(this.#limit)
     setImmediate(this.#options.onStalled)
@@ -83,7 +83,6 @@ export class Backlog {
   /** Call after queueing a message. Returns false if the peer is behind. */
   grew(): boolean {
     const bytes = this.#options.queuedBytes()
-    this.#holding?.set(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
     this.#count(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
     if (this.#stallTimer === undefined) {
       if (bytes <= this.#softBytes) return true
@@ -109,14 +108,14 @@ export class Backlog {
 
   /** Stops watching until the peer falls behind again. */
   end(): void {
-    this.#holding?.set(0)
     this.#count(0)
     this.#stallTimer?.cancel()
     this.#stallTimer = undefined
   }
 
   #count(bytes: number): void {
-    if (this.#options.peer !== 'child') return
+    this.#holding?.set(bytes)
+    if (this.#options.peer !== 'child' || bytes === this.#countedBytes) return
     this.#options.bounds.queues.servers += bytes - this.#countedBytes
     this.#countedBytes = bytes
   }

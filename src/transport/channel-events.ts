@@ -5,24 +5,21 @@ import type { ChannelListener } from '../wire/channel.js'
 export class ChannelEvents {
   /** Undefined until `attach`. */
   listener: ChannelListener | undefined
-  #end: { readonly fault: Fault | undefined } | undefined
-
-  get isClosed(): boolean {
-    return this.#end !== undefined
-  }
+  isClosed = false
+  #fault: Fault | undefined
 
   /** Sets the listener. Returns false if the channel is closed; the listener is notified in the next turn. */
   attach(listener: ChannelListener): boolean {
     this.listener = listener
-    const end = this.#end
-    if (end !== undefined) setImmediate(() => listener.closed(end.fault))
-    return end === undefined
+    if (this.isClosed) setImmediate(() => listener.closed(this.#fault))
+    return !this.isClosed
   }
 
   /** Ends the channel; only the first call counts. */
   close(fault: Fault | undefined): void {
-    if (this.#end !== undefined) return
-    this.#end = { fault }
+    if (this.isClosed) return
+    this.isClosed = true
+    this.#fault = fault
     this.listener?.closed(fault)
   }
 }

@@ -64,7 +64,13 @@ export const guarded = (listener: ChannelListener, failed: (thrown: unknown) => 
     get isBusy() {
       return listener.isBusy === true
     },
-    message: bytes => attempt(() => listener.message(bytes)),
+    message(bytes) {
+      try {
+        listener.message(bytes)
+      } catch (thrown) {
+        failed(thrown)
+      }
+    },
     skipped: (bytes, ends) => attempt(() => listener.skipped(bytes, ends)),
     overrun: () => attempt(() => listener.overrun?.()),
     drained: () => attempt(() => listener.drained()),

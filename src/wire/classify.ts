@@ -81,7 +81,10 @@ const beyond = (bytes: Buffer, { limit, message }: JsonLimitError): Malformed =>
 
 /** Classifies within the limits of `bounds`, and counts exceeded ones. */
 export function classifyWithin(bytes: Buffer, bounds: LimitCounters): Classified {
-  const classified = classify(bytes, bounds.max)
+  const { max } = bounds
+  const fast = fastPathMessage(bytes, max.depth)
+  if (fast !== undefined) return { is: 'message', message: fast }
+  const classified = classifySlowly(bytes, max)
   if (classified.is === 'malformed' && classified.limit !== undefined) bounds.hit(classified.limit)
   return classified
 }

@@ -539,8 +539,8 @@ t.test('the stderr of a program that served one client is not shown to another',
 t.test('a retired connection accepts no more calls, and ends after the calls in flight', async t => {
   const { server, connection, heard, pass } = create()
   await connection.open()
-  connection.callBegan()
-  connection.callBegan()
+  connection.inFlight += 1
+  connection.inFlight += 1
   let isOver = false
   const draining = connection.drain(10_000).then(() => {
     isOver = true
@@ -564,7 +564,7 @@ t.test('a retired connection accepts no more calls, and ends after the calls in 
 t.test('calls that take too long do not keep a retired connection', async t => {
   const { server, connection, clock, pass } = create()
   await connection.open()
-  connection.callBegan()
+  connection.inFlight += 1
   const draining = connection.drain(10_000)
   await pass(9999)
   t.notOk(server.link.isClosed)
@@ -577,7 +577,7 @@ t.test('calls that take too long do not keep a retired connection', async t => {
 t.test('a connection retired during its start still serves the waiting calls', async t => {
   const { server, connection, pass } = create()
   server.dialling = 'hang'
-  connection.callBegan()
+  connection.inFlight += 1
   const waiting = opened(connection)
   const draining = connection.drain(10_000)
   server.admit()
@@ -600,7 +600,7 @@ t.test('a retired connection that is unused or broken ends at once', async t => 
   const broken = create()
   broken.connection.join(broken.client)
   await broken.connection.open()
-  broken.connection.callBegan()
+  broken.connection.inFlight += 1
   const draining = broken.connection.drain(10_000)
   broken.server.link.drop()
   broken.connection.callEnded()

@@ -237,7 +237,7 @@ t.test('a client leaves the connection that only stood in, once its server can d
   Object.assign(fake.script, { otherRevision: '2025-11-25' })
   fake.link.drop()
   t.equal((await common.open()).serverRequests, 'pushed', 'the older clients cannot be asked otherwise')
-  common.callBegan()
+  common.inFlight += 1
   const own = server.connectionFor(newer)
   t.not(own, common)
   t.equal((await own.open()).serverRequests, 'returned')

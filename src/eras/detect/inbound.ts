@@ -1,6 +1,8 @@
 import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
+import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ownErrorText } from '../../model/rpc-error.js'
-import type { Classified, Malformed } from '../../wire/classify.js'
+import type { ListenerOptions } from '../../rpc/host.js'
+import { type Classified, classifyWithin, type Malformed } from '../../wire/classify.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import { type Message, metaOf } from '../../wire/jsonrpc.js'
 import { readClaim } from '../modern/envelope.js'
@@ -53,6 +55,20 @@ interface Refused {
   readonly error: JsonText
 }
 
+/** Classifies a client's message; counts it once if it, or a member of a batch, is malformed. */
+export const classifyInbound = (
+  bytes: Buffer,
+  bounds: LimitCounters,
+  refused: ListenerOptions['refused'],
+): Classified => {
+  const classified = classifyWithin(bytes, bounds)
+  if (classified.is !== 'message' && isMalformed(classified)) refused?.('malformed')
+  return classified
+}
+
+const isMalformed = (classified: Classified): boolean =>
+  classified.is === 'malformed' || (classified.is === 'batch' && classified.items.some(isMalformed))
+
 /**
  * Detects the era of one message from its body: a version in `_meta` makes it modern, its absence legacy
  * (2026-07-28, basic/versioning). HTTP headers (undefined on pipes) never overrule a claim; they keep a
@@ -75,18 +91,6 @@ export const eraOf = (
   }
 }
 
-/**
- * Returns the handler of an HTTP method: POST has a body to inspect; GET and DELETE belong to legacy
- * sessions.
- */
-export const eraOfMethod = (
-  method: string,
-  speaks: ServedEras = 'both',
-): 'body' | 'legacy' | 'not-allowed' => {
-  if (method === 'POST') return 'body'
-  return speaks !== 'modern' && (method === 'GET' || method === 'DELETE') ? 'legacy' : 'not-allowed'
-}
-
 interface InboundContext {
   readonly headers: HttpHeaders | undefined
   readonly speaks: ServedEras
@@ -95,6 +99,7 @@ interface InboundContext {
 
 const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict => {
   const envelope = metaOf(message)
+  if (envelope === undefined && !context.meansModern) return eraByMethod(message)
   const { isRepeated, claim } = readClaim(envelope)
   if (isRepeated) return refused(message, ownErrorText(-32600, 'A member of params._meta is repeated'))
   if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {

@@ -7,10 +7,9 @@ import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpExchange, HttpHandler } from '../../wire/http.js'
 import type { Message } from '../../wire/jsonrpc.js'
 import type { Relay } from '../../wire/relay.js'
-import { eraOf, eraOfMethod } from '../detect/inbound.js'
+import { classifyInbound, eraOf } from '../detect/inbound.js'
 import { LegacyHttpListener } from '../legacy/client-side/http-listener.js'
 import { ModernHttpListener } from '../modern/client-side/http-listener.js'
-import { classifyInbound } from './classify-inbound.js'
 
 const KEEP_ALIVE_MS = 15_000
 const SWEEP_MS = 1000
@@ -111,16 +110,18 @@ interface Listeners {
 const handle = (listeners: Listeners, exchange: HttpExchange): void => {
   const { legacy } = listeners
   const { request, responder } = exchange
-  switch (eraOfMethod(request.method)) {
-    case 'body':
+  switch (request.method) {
+    case 'POST':
       if (passesGuards(exchange)) post(listeners, exchange)
       else listeners.refused?.('malformed')
       return
-    case 'legacy':
-      if (request.method === 'GET') legacy.get(exchange)
-      else legacy.delete(exchange)
+    case 'GET':
+      legacy.get(exchange)
       return
-    case 'not-allowed':
+    case 'DELETE':
+      legacy.delete(exchange)
+      return
+    default:
       refuseRequest(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
   }
 }

@@ -14,11 +14,10 @@ import type { Classified } from '../../wire/classify.js'
 import { isSdkRequest } from '../../wire/fast-path.js'
 import { encodeError, idKey, type Message } from '../../wire/jsonrpc.js'
 import { salvageId } from '../../wire/salvage-id.js'
-import { eraOf, type ServedEras } from '../detect/inbound.js'
+import { classifyInbound, eraOf, type ServedEras } from '../detect/inbound.js'
 import { batchError, idOf, runBatch } from '../legacy/client-side/batch.js'
 import { LegacyUplink } from '../legacy/client-side/uplink.js'
 import { CANCELLED, ModernUplink } from '../modern/client-side/uplink.js'
-import { classifyInbound } from './classify-inbound.js'
 import { PipeWriter } from './pipe-writer.js'
 
 /** Additional options for serving a channel. */

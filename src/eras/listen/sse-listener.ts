@@ -7,9 +7,9 @@ import { refuseRequest, refuseWith } from '../../rpc/http/errors.js'
 import { endpointPath, referenceFrom } from '../../wire/http/endpoint-path.js'
 import { acceptedTypes, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHandler, HttpRequest, HttpResponder } from '../../wire/http.js'
+import { classifyInbound } from '../detect/inbound.js'
 import { SessionQuota } from '../legacy/client-side/session-quota.js'
 import { SseSession } from '../legacy/client-side/sse-session.js'
-import { classifyInbound } from './classify-inbound.js'
 import { type PipeListener, servePipe } from './pipe-listener.js'
 
 const KEEP_ALIVE_MS = 15_000

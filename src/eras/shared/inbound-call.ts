@@ -21,41 +21,35 @@ export abstract class InboundCall extends Cancellable implements Call {
   abstract readonly logLevel: McpLogLevel | undefined
   abstract readonly id: JsonText
   abstract readonly arrival: Call['arrival']
-  #isOver = false
-
   /** True once the call has ended: nothing may follow on the stream. */
-  get isOver(): boolean {
-    return this.#isOver
-  }
+  isOver = false
 
   abstract progress(progress: Progress): void
   abstract notify(method: string, params: JsonText | undefined): void
 
   end(outcome: Outcome): void {
-    if (this.#isOver) return
-    this.#close()
+    if (this.isOver) return
+    this.isOver = true
+    this.over()
     this.answer(outcome)
   }
 
   /** Cancels the call on behalf of the client, which gets no answer (utilities/cancellation). */
   cancel(reason: CancelReason): void {
-    if (this.#isOver) return
-    this.#close()
+    if (this.isOver) return
+    this.isOver = true
+    this.over()
     this.cancelled(reason)
     this.dismiss()
   }
 
   /** Ends the call from our side: the client gets an answer. */
   abandon(reason: string, why: Fault): void {
-    if (this.#isOver) return
-    this.#close()
+    if (this.isOver) return
+    this.isOver = true
+    this.over()
     this.cancelled(reason)
     this.answerAbandoned(why)
-  }
-
-  #close(): void {
-    this.#isOver = true
-    this.over()
   }
 
   /** Called once, before the answer. */

@@ -18,8 +18,10 @@ export class Admission {
   readonly #bounds: LimitCounters
   readonly #meter: CallMeter | undefined
   readonly #isEmpty = new Deferred<void>()
-  #isShut = false
-  #inside = 0
+  /** True once new calls are rejected. */
+  isShut = false
+  /** The number of calls in flight. */
+  inside = 0
 
   constructor(clock: Clock, bounds = new LimitCounters(), meter?: CallMeter) {
     this.#clock = clock
@@ -35,19 +37,11 @@ export class Admission {
     ]
   }
 
-  get isShut(): boolean {
-    return this.#isShut
-  }
-
-  get inside(): number {
-    return this.#inside
-  }
-
   /**
    * Rejects new calls from now on. Resolves with the number of calls that have not ended within `limitMs`.
    */
   async shut(limitMs: number): Promise<number> {
-    this.#isShut = true
+    this.isShut = true
     if (this.inside === 0) return 0
     const limit = this.#clock.after(limitMs, () => this.#isEmpty.resolve())
     await this.#isEmpty.promise
@@ -56,37 +50,32 @@ export class Admission {
   }
 
   readonly #admit = (record: CallRecord): CallVerdict => {
-    const why = this.#refusal()
-    if (why !== undefined) return failed(why)
-    const holding = this.#bounds.inbound.reserve(record.params?.length ?? 0)
-    if (holding === undefined)
-      return failed(this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight'))
-    record.holding = holding
-    if (record.method !== ENDLESS) this.#inside += 1
-    return NEXT
-  }
-
-  #refusal(): Fault | undefined {
-    const { max, pressure } = this.#bounds
-    if (this.#isShut) {
+    const { max, pressure, inbound } = this.#bounds
+    if (this.isShut) {
       this.#meter?.refused('draining')
       const data = { refusal: this.refusal }
-      return new Fault('unavailable', 'The proxy is shutting down', { data })
+      return failed(new Fault('unavailable', 'The proxy is shutting down', { data }))
     }
     if (pressure >= 4) {
       this.#meter?.refused('memory')
-      return this.#bounds.shortOfMemory()
+      return failed(this.#bounds.shortOfMemory())
     }
-    if (this.inside < max.calls) return undefined
-    return this.#bounds.overloaded('calls', `${this.inside} requests are in flight`)
+    if (this.inside >= max.calls)
+      return failed(this.#bounds.overloaded('calls', `${this.inside} requests are in flight`))
+    const holding = inbound.reserve(record.params?.length ?? 0)
+    if (holding === undefined)
+      return failed(this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight'))
+    record.holding = holding
+    if (record.method !== ENDLESS) this.inside += 1
+    return NEXT
   }
 
   readonly #over = (record: CallRecord): CallVerdict => {
     // Undefined for a rejected call.
     if (record.holding === undefined) return NEXT
     record.holding.set(0)
-    if (record.method !== ENDLESS) this.#inside -= 1
-    if (this.#isShut && this.inside === 0) this.#isEmpty.resolve()
+    if (record.method !== ENDLESS) this.inside -= 1
+    if (this.isShut && this.inside === 0) this.#isEmpty.resolve()
     return NEXT
   }
 }

@@ -204,7 +204,8 @@ export class CallRecord implements ClientSide {
   sentMs: number | undefined
   /** The time spent at servers or waiting; set where calls are counted. */
   awayMs: number | undefined
-  #isOver = false
+  /** True if the call has an outcome, or its client no longer waits for one. */
+  isOver = false
 
   constructor(call: Call, chains: Chains, beganMs: number) {
     this.call = call
@@ -229,14 +230,9 @@ export class CallRecord implements ClientSide {
     return this.call.arrival
   }
 
-  /** True if the call has an outcome, or its client no longer waits for one. */
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   /** True if the client no longer waits for the call, and no parked call waits instead. */
   get isGone(): boolean {
-    return this.#isOver && this.front === this
+    return this.isOver && this.front === this
   }
 
   /** Records the owner of the requested item. */
@@ -264,42 +260,38 @@ export class CallRecord implements ClientSide {
   }
 
   #settle(outcome: Outcome | undefined): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#settleFrom(0, outcome)
+    if (this.isOver) return
+    this.isOver = true
+    settleFrom(this, this.chains.settled, outcome)
   }
+}
 
-  /** Passes the outcome through the interceptors. Synchronous unless one of them returns a promise. */
-  #settleFrom(first: number, outcome: Outcome | undefined): void {
-    const { settled } = this.chains
-    let last = outcome
-    for (let at = first; at < settled.length; at += 1) {
-      if (settled[at]?.onlyFaults === true && last?.kind !== 'fault') continue
-      const verdict = this.#settleAt(settled[at], last)
-      if (verdict instanceof Promise) {
-        const before = last
-        void verdict.then(known => this.#settleFrom(at + 1, outcomeAfter(known, before)))
-        return
-      }
-      last = outcomeAfter(verdict, last)
-    }
-  }
-
-  /** Returns the verdict of an interceptor; a failed one replaces the outcome. */
-  #settleAt(
-    interceptor: Interceptor | undefined,
-    outcome: Outcome | undefined,
-  ): CallVerdict | Promise<CallVerdict> {
+/**
+ * Passes the outcome of a call through interceptors. A failed interceptor replaces it. Synchronous unless an
+ * interceptor returns a promise.
+ */
+const settleFrom = (record: CallRecord, chain: Chain, outcome: Outcome | undefined): void => {
+  let last = outcome
+  for (const [at, interceptor] of chain.entries()) {
+    if (interceptor.onlyFaults === true && last?.kind !== 'fault') continue
+    let verdict: CallVerdict | Promise<CallVerdict>
     try {
-      const verdict = interceptor?.run(this, outcome) ?? NEXT
-      return verdict instanceof Promise ? verdict.catch(failedWith) : verdict
+      verdict = interceptor.run(record, last)
     } catch (thrown) {
-      return failedWith(thrown)
+      verdict = failedWith(thrown)
     }
+    if (verdict instanceof Promise) {
+      const before = last
+      const rest = chain.slice(at + 1)
+      void verdict
+        .catch(failedWith)
+        .then(known => settleFrom(record, rest, isOutcome(known) ? known : before))
+      return
+    }
+    if (verdict !== NEXT && verdict !== TAKEN) last = verdict
   }
 }
 
 const failedWith = (thrown: unknown): CallVerdict => failed(Fault.from(thrown))
 
-const outcomeAfter = (verdict: CallVerdict, outcome: Outcome | undefined): Outcome | undefined =>
-  verdict === NEXT || verdict === TAKEN ? outcome : verdict
+const isOutcome = (verdict: CallVerdict): verdict is Outcome => verdict !== NEXT && verdict !== TAKEN

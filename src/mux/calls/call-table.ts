@@ -70,11 +70,13 @@ export class CallTable {
     return this.#size
   }
 
+  /** Counts a call that waits for its connection. */
   begin(connection: Connection): void {
     this.#size += 1
-    connection.callBegan()
+    connection.inFlight += 1
   }
 
+  /** Ends the wait of a call, which may be sent by then. */
   end(connection: Connection): void {
     this.#size -= 1
     connection.callEnded()
@@ -91,7 +93,8 @@ export class CallTable {
     entry.sent += 1
     call.ordinal = entry.sent
     if (call.call.client.serverRequests === 'returned') entry.returned += 1
-    this.begin(connection)
+    this.#size += 1
+    connection.inFlight += 1
     if (this.#tick !== undefined) return
     this.#tickedMs = this.#clock.nowMs()
     this.#tick = this.#clock.every(TICK_MS, () => this.#checkTimes())
@@ -102,9 +105,12 @@ export class CallTable {
     const entry = this.#byConnection.get(connection)
     if (entry === undefined || place === undefined || !entry.calls.remove(place)) return
     if (call.call.client.serverRequests === 'returned') entry.returned -= 1
-    const { taskId } = call
-    if (taskId !== undefined && entry.byTask.get(taskId) === call) entry.byTask.delete(taskId)
-    this.end(connection)
+    if (entry.byTask.size > 0) {
+      const { taskId } = call
+      if (taskId !== undefined && entry.byTask.get(taskId) === call) entry.byTask.delete(taskId)
+    }
+    this.#size -= 1
+    connection.callEnded()
   }
 
   /** Keeps the party of a cancelled or timed-out call; returns undefined above the maximum. */

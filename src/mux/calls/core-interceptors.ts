@@ -112,7 +112,8 @@ export const ownRequestsFirst = (clock: Clock): Interceptor => ({
   stage: 'sending',
   run: (record: RoutedRecord) => {
     const { onlyClient, ownRequests } = record.connection
-    const own = onlyClient === undefined && mayAsk(record) ? ownRequests.noneUnowned() : undefined
+    if (onlyClient !== undefined || !mayAsk(record)) return NEXT
+    const own = ownRequests.noneUnowned()
     return after(own && within(own, { clock, ms: OWN_REQUESTS_MS }))
   },
 })

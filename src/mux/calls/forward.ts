@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/catalog.js'
 import type { Owned, Owners } from '../../catalog/owners.js'
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
-import { at, type JsonText, stringOf, textMember } from '../../kernel/json/text.js'
+import { at, type JsonText, kindOf, stringOf } from '../../kernel/json/text.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
@@ -27,11 +27,10 @@ import {
   type InFlightCallContext,
   type TaskHandle,
 } from './in-flight-call.js'
-import { afterChain, runChain } from './interceptor-chains.js'
+import { resume, runChain } from './interceptor-chains.js'
 import type { LogLevels } from './log-levels.js'
 import { PendingCall, type PendingCallContext } from './pending-call.js'
 import { requesterOf, requestFor } from './request-for.js'
-import { checkShape } from './request-shape.js'
 import type { ResultPresenter } from './result-presenter.js'
 import { noMethod } from './unknown-method.js'
 
@@ -75,11 +74,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       const place = namedAt(by, record.params)
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
       record.path = place.path
-      record.exposed = textAt(record, place.path)
-      if (record.named === undefined) checkShape(record, place.by)
+      if (record.named !== undefined && place.path[0] === 'name') record.exposed = record.named
+      else setSubject(record, place)
       const owner = this.#ownerOf(record, place.by)
       if (owner instanceof Promise) this.#routeLater(record, owner)
-      else this.#route(record, owner)
+      else this.forwardTo(record, owner)
     } catch (thrown) {
       record.end(failed(Fault.from(thrown)))
     }
@@ -90,11 +89,6 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     const [server] = this.#context.catalog.visibleTo(record).keys()
     if (server === undefined) record.end(failed(noMethod(record)))
     else this.forwardTo(record, { server, own: '' })
-  }
-
-  /** Forwards a call to a known server. */
-  forwardTo(record: CallRecord, owned: Owned): void {
-    this.#route(record, owned)
   }
 
   #ownerOf(record: CallRecord, by: NamedAt['by'], retry = record.retry): Owned | Promise<Owned> {
@@ -119,22 +113,26 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   #routeLater(record: CallRecord, owner: Promise<Owned>): void {
     owner
       .then(owned => {
-        if (!record.isOver) this.#route(record, owned)
+        if (!record.isOver) this.forwardTo(record, owned)
       })
       .catch((thrown: unknown) => record.end(failed(Fault.from(thrown))))
   }
 
-  #route(record: CallRecord, owned: Owned): void {
+  /** Forwards a call to a known server. */
+  forwardTo(record: CallRecord, owned: Owned): void {
     if (owned.exposed !== undefined) record.exposed = owned.exposed
     if ((owned.app !== undefined && hasInterface(owned.app)) || owned.own.startsWith(INTERFACE))
       this.#context.owners.opens(record, owned.server)
     record.routedTo(owned)
-    const { gate } = this
-    const next =
-      gate === undefined
-        ? () => this.#start(record as RoutedRecord)
-        : () => this.#enter(record as RoutedRecord, gate.decide(record as RoutedRecord))
-    afterChain(record, runChain(record, record.chains.routed), next)
+    const verdict = runChain(record, record.chains.routed)
+    if (verdict === NEXT) this.#decide(record as RoutedRecord)
+    else resume(record, verdict, () => this.#decide(record as RoutedRecord))
+  }
+
+  /** Asks the rules, if there are any, about a call that can be sent. */
+  #decide(record: RoutedRecord): void {
+    if (this.gate === undefined) this.#start(record)
+    else this.#enter(record, this.gate.decide(record))
   }
 
   /** Continues a call that the gate lets pass. */
@@ -231,13 +229,22 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   }
 }
 
-/** Returns the text at a path in the params. Throws a Fault `invalid-params`. */
-const textAt = (call: CallRecord, path: readonly string[]): string => {
-  if (call.named !== undefined && path[0] === 'name') return call.named
-  const text = call.params && textOfName(call.params, path)
-  if (text === undefined) throw new Fault('invalid-params', `${call.method}: ${path.join('.')} must be text`)
-  return text
-}
+/** Maximum length of a URI. */
+const URI_CHARS = 8192
+/** RFC 3986 §3.1. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
-const textOfName = (params: JsonText, path: readonly string[]): string | undefined =>
-  path.length === 1 ? textMember(params, path[0] ?? '') : stringOf(at(params, ...path))
+/** Reads the subject of a call. Throws a Fault `invalid-params` for params that no revision allows. */
+const setSubject = (record: CallRecord, { by, path }: NamedAt): void => {
+  const { method, params, named } = record
+  const text = params && stringOf(at(params, ...path))
+  if (params === undefined || text === undefined)
+    throw new Fault('invalid-params', `${method}: ${path.join('.')} must be text`)
+  record.exposed = text
+  if (named !== undefined) return
+  if (by === 'uri' && (text.length > URI_CHARS || !SCHEME.test(text)))
+    throw new Fault('invalid-params', `${method}: uri must be a URI of at most ${URI_CHARS} characters`)
+  const given = by === 'tool' ? at(params, 'arguments') : undefined
+  if (given !== undefined && !['object', 'null'].includes(kindOf(given)))
+    throw new Fault('invalid-params', `${method}: arguments must be an object`)
+}

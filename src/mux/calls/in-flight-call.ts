@@ -70,6 +70,7 @@ export type Belonging = 'certain' | 'likely' | 'possible'
 export class InFlightCall implements CallSink {
   readonly call: ClientSide
   readonly record: RoutedRecord
+  readonly connection: Connection
   readonly link: Downlink
   place: ListLink<InFlightCall> | undefined
   /** Number of the call among all calls sent on its connection, from 1. */
@@ -77,8 +78,6 @@ export class InFlightCall implements CallSink {
   sentMs = 0
   readonly #context: InFlightCallContext
   #questions: Map<ServerRequest, Belonging> | undefined
-  /** The time at which the server finished; presenting the result is the proxy's own time. */
-  #servedMs = 0
   #askedAtMs = 0
   #wasAsked = false
   /** Set when it was cancelled at its server. */
@@ -91,13 +90,10 @@ export class InFlightCall implements CallSink {
   constructor(record: RoutedRecord, link: Downlink, context: InFlightCallContext) {
     this.call = record.front
     this.record = record
+    this.connection = record.connection
     this.link = link
     this.#context = context
     this.call.onCancelled(reason => this.#cancelled(reason))
-  }
-
-  get connection(): Connection {
-    return this.record.connection
   }
 
   get party(): number {
@@ -139,7 +135,8 @@ export class InFlightCall implements CallSink {
     this.#silenceMs = silenceMs(this.record)
     this.#idleAtMs = this.sentMs + this.#silenceMs
     try {
-      const isFirst = this.connection.carry()
+      const isFirst = !this.connection.hasCarried
+      this.connection.hasCarried = true
       const down = this.#context.run(this)
       this.#down ??= down
       if (isFirst) this.#context.firstCalled(this)
@@ -224,7 +221,7 @@ export class InFlightCall implements CallSink {
       return
     }
     record.earlier = { fault: outcome.fault, link: this.link, hasAnswers: record.retry !== undefined }
-    this.#end()
+    this.#isOver = true
     this.#served(outcome)
     this.#context.again(this)
   }
@@ -244,7 +241,7 @@ export class InFlightCall implements CallSink {
 
   #cancelled(reason: CancelReason): void {
     if (this.#isOver) return
-    this.#end()
+    this.#isOver = true
     this.#served(undefined)
     if (this.#down !== undefined) this.#depart()
     this.#leave()
@@ -255,19 +252,16 @@ export class InFlightCall implements CallSink {
 
   #finish(outcome: Outcome, isTimedOut = false): void {
     if (this.#isOver) return
-    this.#end()
+    this.#isOver = true
+    // Presenting the result is the proxy's own time.
+    const nowMs = this.#context.clock.nowMs()
     if (outcome.kind !== 'fault') this.connection.served()
     this.#leave()
-    this.#endQuestions(isTimedOut)
+    if (this.#questions !== undefined) this.#endQuestions(isTimedOut)
     const presented = this.#presented(outcome)
     // Only the presented result shows whether a tool reported an error.
-    this.#served(outcome.kind === 'result' ? presented : outcome)
+    this.#served(outcome.kind === 'result' ? presented : outcome, nowMs)
     this.call.end(presented)
-  }
-
-  #end(): void {
-    this.#isOver = true
-    this.#servedMs = this.#context.clock.nowMs()
   }
 
   /** Leaves the table of calls, and gives up the turn at the server. */
@@ -284,10 +278,10 @@ export class InFlightCall implements CallSink {
   }
 
   /** Counts the request at the server; without an outcome, it was cancelled. */
-  #served(outcome: Outcome | undefined): void {
+  #served(outcome: Outcome | undefined, nowMs = this.#context.clock.nowMs()): void {
     const { record, connection } = this
     record.trace?.answered(outcome)
-    this.#context.meter?.served(record, connection.server.name, outcome, this.#servedMs - this.sentMs)
+    this.#context.meter?.served(record, connection.server.name, outcome, nowMs - this.sentMs)
   }
 
   /** Counts the time for which the client was asked. */

@@ -104,13 +104,13 @@ const continueAfter = async (
   }
 }
 
-/** Continues a call after a chain with `next`, or ends it. */
-export const afterChain = (
+/** Continues a call after a wait with `next`, or ends it. */
+export const resume = (
   record: CallRecord,
   verdict: CallVerdict | Promise<CallVerdict>,
   next: () => void,
 ): void => {
-  if (verdict instanceof Promise) void verdict.then(known => afterChain(record, known, next))
+  if (verdict instanceof Promise) void verdict.then(known => resume(record, known, next))
   else if (verdict === NEXT) next()
   else if (verdict !== TAKEN) record.end(verdict)
 }

@@ -75,7 +75,10 @@ export class ResultPresenter {
       case 'error':
         return this.#error(inFlight, outcome)
       case 'result':
-        return this.#timed(inFlight, outcome)
+        if (outcome.isPlain !== true) return this.#timed(inFlight, outcome)
+        if (outcome.isStructured !== true)
+          this.#checkOutput(inFlight.call, inFlight.record.exposed, outcome.result)
+        return outcome
       case 'task':
         return this.#task(inFlight, outcome)
       case 'fault':
@@ -105,8 +108,7 @@ export class ResultPresenter {
   /** Counts large results whose conversion delayed all other messages. */
   #timed(inFlight: InFlightCall, outcome: Outcome & { readonly kind: 'result' }): Outcome {
     const { meter, serverRequests } = this.#context
-    if (meter === undefined || outcome.isPlain === true || outcome.result.length < LARGE_BYTES)
-      return this.#result(inFlight, outcome)
+    if (meter === undefined || outcome.result.length < LARGE_BYTES) return this.#result(inFlight, outcome)
     const beganMs = serverRequests.clock.nowMs()
     try {
       return this.#result(inFlight, outcome)
@@ -122,10 +124,6 @@ export class ResultPresenter {
     const { result } = outcome
     if (outcome.passedFrom !== undefined) {
       if (call.method === 'tools/call') this.#context.tasks.passed(inFlight, result)
-      return outcome
-    }
-    if (outcome.isPlain === true) {
-      if (outcome.isStructured !== true) this.#checkOutput(call, record.exposed, result)
       return outcome
     }
     if (record.isAboutTask) return this.#about(inFlight, result)

@@ -28,7 +28,8 @@ export class Dispatcher {
 
   take(bytes: Buffer, about: CallSink | undefined): void {
     const classified = classifyWithin(bytes, this.#bounds)
-    if (classified.is === 'malformed' && classified.id === undefined && !classified.hasMethod)
+    if (classified.is === 'message') this.#route(classified.message, about)
+    else if (classified.is === 'malformed' && classified.id === undefined && !classified.hasMethod)
       this.#unreadable(bytes, about, classified)
     else this.#sort(classified, about)
   }

@@ -43,7 +43,7 @@ export class PendingRequests {
 
   /** Returns the open or kept request whose progress token is at `start` to `end` of a text. */
   find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
-    const id = numberOf(text, start, end) ?? ownIdOf(cut(text, start, end))
+    const id = smallInteger(text, start, end) ?? ownIdOf(cut(text, start, end))
     return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
   }
 
@@ -51,7 +51,8 @@ export class PendingRequests {
   take(id: JsonText | undefined): CallSink | undefined {
     const own = ownIdOf(id)
     if (own === undefined) return undefined
-    const sink = this.drop(own)
+    this.#kept.take(own)
+    const sink = this.#open.take(own)
     if (sink === undefined && this.#cancelled !== undefined) this.#late(own)
     return sink
   }
@@ -95,15 +96,10 @@ export class PendingRequests {
  */
 export const ownIdOf = (text: JsonText | undefined): OwnId | undefined => {
   if (text === undefined || text.length === 0) return undefined
-  const number = numberOf(text)
-  if (number !== undefined) return number
+  const number = smallInteger(text)
+  if (number !== undefined && number > 0) return number
   if (!isId(text)) return undefined
   const string = stringOf(text)
   const digits = string ?? idKey(text)
   return /^[1-9]\d{0,15}$/.test(digits) ? Number(digits) : string
-}
-
-const numberOf = (text: JsonText, start?: number, end?: number): number | undefined => {
-  const integer = smallInteger(text, start, end)
-  return integer === 0 ? undefined : integer
 }

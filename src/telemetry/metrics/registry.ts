@@ -69,17 +69,13 @@ export class Metrics implements Meter {
   #servers: ReadonlySet<string> = new Set()
   #size = 0
   #histogramsSize = 0
-  #epoch = 0
+  epoch = 0
 
   /** `series` is the maximum number of series. */
   constructor({ series, clock }: { readonly series: number; readonly clock: Clock }) {
     this.#most = series
     this.#clock = clock
     for (const [family, ...values] of CLOSED) this.counter(family, ...values)
-  }
-
-  get epoch(): number {
-    return this.#epoch
   }
 
   /** Returns the number of series. */
@@ -191,7 +187,7 @@ export class Metrics implements Meter {
         if (series instanceof Histogram) this.#histogramsSize -= 1
       }
     }
-    this.#epoch += 1
+    this.epoch += 1
   }
 }
 

@@ -93,7 +93,7 @@ class StdioChild implements ChildChannel {
       peer: 'child',
       clock,
       bounds,
-      queuedBytes: () => this.queuedBytes,
+      queuedBytes: () => child.stdin?.writableLength ?? 0,
       onDrained: nothing,
       onStalled: this.#onStalled,
     })
@@ -111,7 +111,7 @@ class StdioChild implements ChildChannel {
   }
 
   get queuedBytes(): number {
-    return this.#writer?.queuedBytes ?? 0
+    return this.#child.stdin?.writableLength ?? 0
   }
 
   lastStderr(): string[] {

@@ -8,6 +8,11 @@ export class BomFilter {
   /** Bytes of the mark received so far; `MARK.length` also once the start of the stream is over. */
   #seen = 0
 
+  /** True once no mark can follow. */
+  get isOver(): boolean {
+    return this.#seen === MARK.length
+  }
+
   /** Returns the bytes after the mark; bytes that may still belong to a mark are held back. */
   pass(chunk: Buffer): Buffer {
     const before = this.#seen

@@ -17,8 +17,9 @@ export interface FramingOptions {
  * which must not be modified afterwards.
  */
 export class ByteRope {
+  /** The number of bytes collected. */
+  size = 0
   #pieces: Buffer[] = []
-  #size = 0
   /** A buffer for small pieces; its first `#used` bytes follow `#pieces`. */
   #slab: Buffer | undefined
   #used = 0
@@ -32,14 +33,10 @@ export class ByteRope {
     this.#holding = holding
   }
 
-  get size(): number {
-    return this.#size
-  }
-
   add(bytes: Buffer): void {
     if (bytes.length === 0) return
     // The first piece is never copied: most messages arrive in one.
-    if (this.#size === 0 || bytes.length >= COPIED_BELOW_BYTES) {
+    if (this.size === 0 || bytes.length >= COPIED_BELOW_BYTES) {
       this.#closeSlab()
       this.#pieces.push(bytes)
       if (bytes.buffer !== this.#lastChunk) this.#keptBytes += bytes.buffer.byteLength
@@ -47,7 +44,7 @@ export class ByteRope {
     } else {
       this.#copy(bytes)
     }
-    this.#size += bytes.length
+    this.size += bytes.length
     this.#holding?.set(this.#keptBytes)
   }
 
@@ -56,7 +53,7 @@ export class ByteRope {
     this.#closeSlab()
     const [only] = this.#pieces
     const whole =
-      only !== undefined && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#size)
+      only !== undefined && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.size)
     this.clear()
     return whole
   }
@@ -76,7 +73,7 @@ export class ByteRope {
 
   clear(): void {
     this.#pieces = []
-    this.#size = 0
+    this.size = 0
     this.#slab = undefined
     this.#used = 0
     this.#keptBytes = 0

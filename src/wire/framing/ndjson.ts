@@ -24,7 +24,8 @@ export type OnSkipped = (bytes: number, ends: Buffer) => void
 export class LineSplitter {
   readonly #maxBytes: number
   readonly #onOverrun: (() => void) | undefined
-  readonly #bom = new BomFilter()
+  /** Undefined after the start of the stream. */
+  #bom: BomFilter | undefined = new BomFilter()
   readonly #held: ByteRope
   #discardedBytes = 0
   #head: Buffer = NO_BYTES
@@ -38,7 +39,11 @@ export class LineSplitter {
 
   /** Takes the next bytes of the stream, which must not be modified afterwards. */
   push(chunk: Buffer, onLine: OnLine, onSkipped: OnSkipped): void {
-    const bytes = this.#bom.pass(chunk)
+    let bytes = chunk
+    if (this.#bom !== undefined) {
+      bytes = this.#bom.pass(chunk)
+      if (this.#bom.isOver) this.#bom = undefined
+    }
     let from = 0
     for (let end = bytes.indexOf(LF); end !== -1; end = bytes.indexOf(LF, from)) {
       const piece = bytes.subarray(from, end)
@@ -56,7 +61,7 @@ export class LineSplitter {
 
   /** Ends the stream: the rest after the last LF counts as a line. */
   end(onLine: OnLine, onSkipped: OnSkipped): void {
-    this.#hold(this.#bom.end())
+    if (this.#bom !== undefined) this.#hold(this.#bom.end())
     this.#finish(onLine, onSkipped)
   }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { eraOf, eraOfMethod, type ServedEras } from '../../../src/eras/detect/inbound.js'
+import { eraOf, type ServedEras } from '../../../src/eras/detect/inbound.js'
 import { valueOf } from '../../../src/kernel/json/text.js'
 import { classify } from '../../../src/wire/classify.js'
 import { unmarked } from '../../support/values.js'
@@ -186,15 +186,3 @@ t.test(
       t.same(verdictOf(body, headers, speaks), verdict, why)
   },
 )
-
-t.test('GET and DELETE are of the legacy era, and not allowed where it is switched off', async t => {
-  const methods = ['POST', 'GET', 'DELETE', 'PUT']
-  t.same(
-    methods.map(method => eraOfMethod(method)),
-    ['body', 'legacy', 'legacy', 'not-allowed'],
-  )
-  t.same(
-    methods.map(method => eraOfMethod(method, 'modern')),
-    ['body', 'not-allowed', 'not-allowed', 'not-allowed'],
-  )
-})

@@ -10,7 +10,7 @@ import {
   NEXT,
   TAKEN,
 } from '../../../src/mux/calls/call-record.js'
-import { ANSWER, afterChain, InterceptorChains, runChain } from '../../../src/mux/calls/interceptor-chains.js'
+import { ANSWER, InterceptorChains, resume, runChain } from '../../../src/mux/calls/interceptor-chains.js'
 import { FakeCall, type FakeClient } from '../../support/client/fake-client.js'
 import { settled } from '../../support/fake-clock.js'
 
@@ -36,7 +36,7 @@ const world = () => {
     const call = new FakeCall({ serverRequests: 'pushed' } as FakeClient, method, {}, false)
     const chains = new InterceptorChains([ANSWER, ...interceptors]).for(method, 'pushed')
     const record = new CallRecord(call, chains, 0)
-    afterChain(record, runChain(record, chains.request), () => seen.push('served'))
+    resume(record, runChain(record, chains.request), () => seen.push('served'))
     return { call, record }
   }
   return { seen, at, begin }

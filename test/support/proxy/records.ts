@@ -1,6 +1,6 @@
 import type { Call } from '../../../src/model/links.js'
 import { CallRecord, type Interceptor } from '../../../src/mux/calls/call-record.js'
-import { ANSWER, afterChain, InterceptorChains, runChain } from '../../../src/mux/calls/interceptor-chains.js'
+import { ANSWER, InterceptorChains, resume, runChain } from '../../../src/mux/calls/interceptor-chains.js'
 
 /** Returns the record of a call on a path with these interceptors, and with these facts. */
 export const recordOf = (
@@ -24,6 +24,6 @@ export const begin = (
   }: { readonly beganMs?: number; readonly served?: (record: CallRecord) => void } = {},
 ): CallRecord => {
   const record = recordOf(call, { beganMs }, interceptors)
-  afterChain(record, runChain(record, record.chains.request), () => served(record))
+  resume(record, runChain(record, record.chains.request), () => served(record))
   return record
 }

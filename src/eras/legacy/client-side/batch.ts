@@ -57,6 +57,7 @@ export const runBatch = (
     get goneMs() {
       return replies.goneMs
     },
+    keepAlive: () => replies.keepAlive?.(),
     send: (frame, mayDrop) => replies.send(frame, mayDrop),
     end(frame) {
       if (frame !== undefined && answers !== undefined) answers.add(whole(frame), id)

@@ -2,7 +2,6 @@ import type { Caller, RenewCaller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import { LinkedList } from '../../../kernel/linked-list.js'
 import { insufficientScope } from '../../../model/access.js'
 import { canAnswerQuestions } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
@@ -15,7 +14,7 @@ import type { Classified } from '../../../wire/classify.js'
 import type { HttpExchange, HttpResponder } from '../../../wire/http.js'
 import { type Message, metaOf } from '../../../wire/jsonrpc.js'
 import { batchError, isAnswered, NO_REPLY, runBatch, toolCallsIn } from './batch.js'
-import { HttpSession, type HttpShared } from './http-session.js'
+import { HttpSession } from './http-session.js'
 import { HttpSessions } from './http-sessions.js'
 
 /** A longer `Last-Event-ID` cannot be ours. */
@@ -28,14 +27,12 @@ const TALKATIVE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 're
 export class LegacyHttpListener implements SessionHost {
   readonly #options: ListenerOptions
   readonly #sessions: HttpSessions
-  readonly #shared: HttpShared
   readonly #bounds: LimitCounters
 
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#bounds = options.bounds ?? new LimitCounters()
     this.#sessions = new HttpSessions(options.clock, this.#bounds, options.directory !== undefined)
-    this.#shared = { live: new LinkedList(), kept: this.#sessions.kept }
     options.directory?.host(this)
   }
 
@@ -51,9 +48,11 @@ export class LegacyHttpListener implements SessionHost {
   /** Takes over a session from another replica or an earlier process. */
   restore({ id, caller, adopt }: OrphanedSession): void {
     if (this.#sessions.has(id)) return
-    const session = new HttpSession(caller, this.#shared, this.#options, adopt)
+    const session = new HttpSession(caller, this.#sessions.kept, this.#options, adopt)
     session.adopted?.replay()
-    if (session.uplink.isKnown) void this.#add(session)
+    if (!session.uplink.isKnown) return
+    session.opened()
+    void this.#add(session)
   }
 
   handOver(id: string): boolean {
@@ -77,7 +76,7 @@ export class LegacyHttpListener implements SessionHost {
 
   /** Writes a keep-alive comment to every open stream. */
   keepAlive(): void {
-    for (const stream of this.#shared.live) stream.keepAlive()
+    this.#sessions.keepAlive()
   }
 
   /** Ends sessions that have been idle for too long; called periodically. */
@@ -132,7 +131,7 @@ export class LegacyHttpListener implements SessionHost {
       refuseFull(responder, message.kind === 'request' ? message.id : undefined, full)
       return
     }
-    const session = new HttpSession(request.caller, this.#shared, this.#options)
+    const session = new HttpSession(request.caller, this.#sessions.kept, this.#options)
     session.adopted?.initialized(message.kind === 'request' ? message.params : undefined)
     const post = session.post(responder, accepts.json ? 'json' : 'streams')
     post.arrival = request
@@ -140,6 +139,7 @@ export class LegacyHttpListener implements SessionHost {
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
+    session.opened()
     if (!accepts.json) post.startStream()
     await this.#add(session)
   }
@@ -300,5 +300,8 @@ const isStreamed = (
   if (!TALKATIVE.has(message.method) || !accepts.events) return false
   // Scopes must be checked first: once a stream has started, a rejection cannot have its own HTTP status.
   if (request.caller.scopes !== undefined && !session.uplink.isRouted(message.id)) return false
-  return canAnswerQuestions(session.uplink.capabilities) || tokenIn(metaOf(message)) !== undefined
+  const meta = metaOf(message)
+  return (
+    canAnswerQuestions(session.uplink.capabilities) || (meta !== undefined && tokenIn(meta) !== undefined)
+  )
 }

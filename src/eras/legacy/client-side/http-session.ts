@@ -5,7 +5,6 @@ import type { Fault, FaultData } from '../../../kernel/faults.js'
 import { HashTable } from '../../../kernel/hash-table.js'
 import { randomId } from '../../../kernel/ids.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { LinkedList } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { nothing } from '../../../kernel/nothing.js'
 import { type Adopt, type AdoptedSession, FINAL_EVENT_ID } from '../../../rpc/adopted-session.js'
@@ -13,14 +12,7 @@ import type { ListenerOptions, OwnChallenge } from '../../../rpc/host.js'
 import type { Outlet } from '../../../rpc/outlet.js'
 import { messageEvent, SSE_HEADERS } from '../../../wire/framing/sse-write.js'
 import type { HttpResponder } from '../../../wire/http.js'
-import {
-  EventStream,
-  type Headers,
-  type LiveStream,
-  LOG_MESSAGE,
-  PostStream,
-  type StreamOwner,
-} from './http-streams.js'
+import { EventStream, type Headers, LOG_MESSAGE, PostStream, type StreamOwner } from './http-streams.js'
 import { lostEvent, Replay, type ReplayEvent, type ReplayTotal, replayLimits } from './replay.js'
 import { LegacyUplink } from './uplink.js'
 
@@ -64,12 +56,6 @@ const NO_HEADERS = {}
 const JSON_HEADERS = { 'content-type': 'application/json' }
 const NONE: readonly never[] = []
 
-/** State shared by the sessions of one endpoint. */
-export interface HttpShared {
-  readonly live: LinkedList<LiveStream>
-  readonly kept: ReplayTotal
-}
-
 /** One Streamable HTTP session: its id, client and streams (basic/transports, "Session Management"). */
 export class HttpSession implements Outlet, StreamOwner {
   /** Undefined if the session ends with this process. */
@@ -79,9 +65,9 @@ export class HttpSession implements Outlet, StreamOwner {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  readonly live: LinkedList<LiveStream>
   expected = 0
   lastUsedMs: number
+  jsonHeaders: Headers = JSON_HEADERS
   readonly #options: ListenerOptions
   /**
    * Streams that have not ended; created with the first, because empty tables of 100,000 sessions take 18 MB.
@@ -100,7 +86,7 @@ export class HttpSession implements Outlet, StreamOwner {
 
   constructor(
     caller: Caller,
-    { live, kept }: HttpShared,
+    kept: ReplayTotal,
     options: ListenerOptions,
     adopt: Adopt | undefined = (options.directory ?? options.seals)?.adopt,
   ) {
@@ -110,7 +96,6 @@ export class HttpSession implements Outlet, StreamOwner {
     this.clock = clock
     this.log = options.log
     this.bounds = bounds
-    this.live = live
     this.lastUsedMs = clock.nowMs()
     this.#listening = caller
     this.uplink = new LegacyUplink(caller, this, options, this.adopted)
@@ -127,18 +112,25 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.#id
   }
 
+  /** Names the session to its client, which has initialized. */
+  opened(): void {
+    this.jsonHeaders = { ...this.headers, ...JSON_HEADERS }
+  }
+
   // A rejected client must not get the id of a session that does not exist.
 
   get headers(): Headers {
     return this.uplink.isKnown ? { 'mcp-session-id': this.id } : NO_HEADERS
   }
 
-  get jsonHeaders(): Headers {
-    return this.uplink.isKnown ? { 'mcp-session-id': this.id, ...JSON_HEADERS } : JSON_HEADERS
+  get eventHeaders(): Headers {
+    return { ...this.headers, ...SSE_HEADERS }
   }
 
-  get eventHeaders(): Headers {
-    return this.uplink.isKnown ? { 'mcp-session-id': this.id, ...SSE_HEADERS } : SSE_HEADERS
+  /** Writes a keep-alive comment to each stream, and turns slow answers into streams. */
+  keepAlive(): void {
+    for (const stream of this.#all) stream.keepAlive()
+    this.uplink.keepAlive()
   }
 
   get isPrimed(): boolean {
@@ -186,7 +178,7 @@ export class HttpSession implements Outlet, StreamOwner {
 
   /** Records a request of the client. */
   used(caller: Caller): void {
-    this.uplink.setCaller(caller)
+    if (caller !== this.uplink.caller) this.uplink.setCaller(caller)
     this.lastUsedMs = this.clock.nowMs()
     this.#isIdleReported = false
   }
@@ -276,6 +268,7 @@ export class HttpSession implements Outlet, StreamOwner {
   }
 
   close(reason: string, data?: FaultData): void {
+    this.jsonHeaders = JSON_HEADERS
     this.uplink.close(reason, data)
     for (const stream of this.#all) stream.end()
     this.replay.clear()

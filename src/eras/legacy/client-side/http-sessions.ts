@@ -130,6 +130,10 @@ export class HttpSessions {
     }
   }
 
+  keepAlive(): void {
+    for (const session of this.#byId.values()) session.keepAlive()
+  }
+
   renewCallers(renew: RenewCaller): void {
     for (const session of [...this.#byId.values()]) {
       const caller = renew(session.uplink.caller)

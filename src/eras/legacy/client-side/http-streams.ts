@@ -2,7 +2,6 @@ import type { Clock, Timer } from '../../../kernel/async/clock.js'
 import type { Fault } from '../../../kernel/faults.js'
 import { type JsonText, rawText } from '../../../kernel/json/text.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
-import type { LinkedList, ListLink } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import type { Arrival } from '../../../model/links.js'
 import type { OwnChallenge } from '../../../rpc/host.js'
@@ -28,8 +27,6 @@ export interface StreamOwner {
   readonly clock: Clock
   readonly log: Logger
   readonly bounds: LimitCounters
-  /** The open streams, for keep-alive comments. */
-  readonly live: LinkedList<LiveStream>
   /** The number of answers that are likely to become streams. */
   expected: number
   /** True if streams begin with a priming event, whose empty data breaks SDK clients before 2025-11-25. */
@@ -54,17 +51,11 @@ export interface StreamOwner {
 /** The notification dropped first when a client is behind. */
 export const LOG_MESSAGE = 'notifications/message'
 
-/** A stream, or an answer that may become one. */
-export interface LiveStream {
-  keepAlive(): void
-}
-
 /** One SSE stream of a session: numbered, recorded for replay, and resumable on another connection. */
-export class EventStream implements LiveStream {
+export class EventStream {
   readonly number: number
   readonly #owner: StreamOwner
   #out: HttpStream | undefined
-  #live: ListLink<LiveStream> | undefined
   #isEnded = false
   /** The time since which no response is attached. */
   #detachedMs: number
@@ -89,7 +80,6 @@ export class EventStream implements LiveStream {
     this.#out?.end()
     const out = responder.stream(200, headers)
     this.#out = out
-    this.#live ??= this.#owner.live.add(this)
     responder.onGone(() => {
       if (this.#out === out) this.#detach()
     })
@@ -149,18 +139,15 @@ export class EventStream implements LiveStream {
   #detach(): void {
     this.#out = undefined
     this.#detachedMs = this.#owner.clock.nowMs()
-    if (this.#live !== undefined) this.#owner.live.remove(this.#live)
-    this.#live = undefined
   }
 }
 
 /** The answer to one POST: JSON, unless another message precedes it or is likely to; then an SSE stream. */
-export class PostStream implements ReplyStream, LiveStream {
+export class PostStream implements ReplyStream {
   readonly #responder: HttpResponder
   readonly #owner: StreamOwner
   /** Its client accepts only JSON: other messages about the request use the standalone stream. */
   readonly #isJson: boolean
-  readonly #live: ListLink<LiveStream>
   /** Set for requests. */
   arrival: Arrival | undefined
   /** The id of the answered request, if it is a single one. */
@@ -175,11 +162,9 @@ export class PostStream implements ReplyStream, LiveStream {
     this.#responder = responder
     this.#owner = owner
     this.#isJson = takes === 'json'
-    this.#live = owner.live.add(this)
     responder.onGone(() => {
       this.#goneMs = owner.clock.nowMs()
       this.#expectNoMore()
-      owner.live.remove(this.#live)
     })
   }
 
@@ -208,7 +193,6 @@ export class PostStream implements ReplyStream, LiveStream {
   startStream(): EventStream {
     if (this.#events !== undefined) return this.#events
     this.#expectNoMore()
-    this.#owner.live.remove(this.#live)
     const events = new EventStream(this.#owner, this.requestId)
     this.#events = events
     if (this.#goneMs === undefined) events.attach(this.#responder, this.#owner.eventHeaders, true)
@@ -239,8 +223,7 @@ export class PostStream implements ReplyStream, LiveStream {
 
   end(frame: OutgoingMessage | undefined, { why }: { readonly why?: Fault | undefined } = {}): void {
     this.#isOver = true
-    this.#expectNoMore()
-    this.#owner.live.remove(this.#live)
+    if (this.#expecting !== undefined) this.#expectNoMore()
     if (this.#events !== undefined) {
       // A copy: the replay buffer must not retain the whole message of the result.
       if (frame !== undefined) this.#events.send(whole(frame))
@@ -266,8 +249,8 @@ export class PostStream implements ReplyStream, LiveStream {
     return refuseForScopes(this.#responder, why, challenge, this.#owner.headers)
   }
 
-  /** Turns a slow answer into a stream, so that intermediaries do not time out. */
   keepAlive(): void {
-    if (!this.#isJson) this.startStream().keepAlive()
+    const isLost = this.#goneMs !== undefined
+    if (!this.#isJson && !isLost && this.#events === undefined) this.startStream().keepAlive()
   }
 }

@@ -1,5 +1,6 @@
 import type { Caller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
+import type { HashTable } from '../../../kernel/hash-table.js'
 import { type JsonText, rawText, textMember } from '../../../kernel/json/text.js'
 import type { Call, Client, DownstreamCall } from '../../../model/links.js'
 import { type Answer, answerOf, type Outcome } from '../../../model/outcome.js'
@@ -26,7 +27,8 @@ import { knowsStructure, projectLegacyOnce, projectPassed } from '../project/mes
 /** The part of the session that an inbound call uses. */
 interface Session extends Client {
   readonly revision: LegacyRevision
-  forget(key: string): void
+  /** The calls in flight by their ids. */
+  readonly calls: HashTable<string, LegacyInboundCall>
 }
 
 /** One request of a legacy client. */
@@ -45,7 +47,8 @@ export class LegacyInboundCall extends InboundCall {
   /** In latin1. */
   readonly #token: string | undefined
   readonly #session: Session
-  #isRouted = false
+  /** True once a server was found. */
+  isRouted = false
 
   /** `key` identifies it in its session; undefined if it is not registered there. */
   constructor(
@@ -59,6 +62,7 @@ export class LegacyInboundCall extends InboundCall {
     const meta = metaOf(request)
     // The token does not cross this hop; a `_meta` without other members is dropped.
     const alone = meta && tokenAlone(meta)
+    const token = meta && (alone ?? tokenIn(meta))
     const isBare = named !== undefined && (meta === undefined || alone !== undefined)
     this.client = session
     this.caller = session.caller
@@ -68,7 +72,7 @@ export class LegacyInboundCall extends InboundCall {
     this.replies = replies
     this.id = id
     this.#key = key
-    this.#token = (alone ?? tokenIn(meta))?.toString('latin1')
+    this.#token = token?.toString('latin1')
     this.#session = session
     this.wantsProgress = this.#token !== undefined
   }
@@ -81,13 +85,8 @@ export class LegacyInboundCall extends InboundCall {
     return this.#token === undefined ? undefined : rawText(this.#token)
   }
 
-  /** True once a server was found. */
-  get isRouted(): boolean {
-    return this.#isRouted
-  }
-
   routed(): void {
-    this.#isRouted = true
+    this.isRouted = true
   }
 
   progress(progress: Progress): void {
@@ -105,10 +104,14 @@ export class LegacyInboundCall extends InboundCall {
   }
 
   protected over(): void {
-    if (this.#key !== undefined) this.#session.forget(this.#key)
+    if (this.#key !== undefined) this.#session.calls.take(this.#key)
   }
 
   protected answer(outcome: Outcome): void {
+    if (outcome.kind === 'result') {
+      this.replies.end(frameResult(this.id, this.#known(outcome)))
+      return
+    }
     if (outcome.kind === 'task' && hasOwnTasks(this.#session)) {
       this.replies.end(frameResult(this.id, projectPassed(outcome.result)))
       return

@@ -37,7 +37,9 @@ export class PendingServerRequests {
   readonly #bounds: LimitCounters
   /** Created with the first: few clients are ever asked anything. */
   #open: Map<string, OpenRequest> | undefined
-  #deferred: DeferredRequest[] | undefined = []
+  /** True until the client is ready. */
+  isDeferring = true
+  #deferred: readonly DeferredRequest[] = []
   readonly #clock: Clock
   #due: Timer | undefined
 
@@ -48,7 +50,7 @@ export class PendingServerRequests {
   }
 
   add(request: ServerRequest, during: LegacyInboundCall | undefined): void {
-    const unanswered = (this.#open?.size ?? 0) + (this.#deferred?.length ?? 0)
+    const unanswered = (this.#open?.size ?? 0) + this.#deferred.length
     if (unanswered >= this.#bounds.max.questionsPerClient) {
       const reason = `The client has ${unanswered} unanswered requests`
       request.answer(failed(this.#bounds.overloaded('questionsPerClient', reason)))
@@ -57,12 +59,12 @@ export class PendingServerRequests {
     const holding = this.#bounds.unread.reserve(request.params?.length ?? 0)
     if (holding === undefined) {
       request.answer(failed(this.#bounds.overloaded('unread', 'Too many bytes wait for clients')))
-    } else if (this.#deferred !== undefined) {
-      this.#deferred.push({ request, during, holding })
+    } else if (this.isDeferring) {
+      this.#deferred = [...this.#deferred, { request, during, holding }]
       this.#due ??= this.#clock.after(READY_WAIT_MS, () => this.release())
       request.onWithdrawn = () => {
         holding.set(0)
-        this.#deferred = this.#deferred?.filter(held => held.request !== request)
+        this.#deferred = this.#deferred.filter(held => held.request !== request)
       }
     } else {
       this.#send({ request, during, holding })
@@ -72,9 +74,9 @@ export class PendingServerRequests {
   /** Sends the deferred requests, because the client is ready. */
   release(): void {
     const held = this.#deferred
-    if (held === undefined) return
     this.#due?.cancel()
-    this.#deferred = undefined
+    this.isDeferring = false
+    this.#deferred = []
     for (const one of held) this.#send(one)
   }
 
@@ -98,9 +100,10 @@ export class PendingServerRequests {
 
   /** Answers every server request with `why`, instead of the client. */
   close(why: Fault): void {
-    const all = [...(this.#open?.values() ?? []), ...(this.#deferred ?? [])]
+    const all = [...(this.#open?.values() ?? []), ...this.#deferred]
     this.#due?.cancel()
     this.#open = undefined
+    this.isDeferring = true
     this.#deferred = []
     for (const { request, holding } of all) {
       holding.set(0)

@@ -50,12 +50,14 @@ export class LegacyUplink implements Client {
   readonly sessionAt: Client['sessionAt']
   readonly #options: UplinkOptions
   readonly #outlet: Outlet
-  readonly #calls = new HashTable<string, LegacyInboundCall>()
+  /** The calls in flight by their ids. */
+  readonly calls = new HashTable<string, LegacyInboundCall>()
   readonly #serverRequests: PendingServerRequests
   readonly #bounds: LimitCounters
   readonly #adopted: AdoptedSession | undefined
   #state: 'new' | 'initializing' | 'open' | 'closed' = 'new'
-  #caller: Caller
+  /** The sender of the last message. */
+  caller: Caller
   #hasInputEnded = false
   /** Messages received while initializing; the first is `initialize` itself. */
   #waiting: Waiting[] = []
@@ -65,7 +67,7 @@ export class LegacyUplink implements Client {
   constructor(caller: Caller, outlet: Outlet, options: UplinkOptions, adopted?: AdoptedSession) {
     this.principal = caller.principal
     this.workspace = caller.workspace
-    this.#caller = caller
+    this.caller = caller
     this.view = caller.view
     this.#outlet = outlet
     this.via = options.via
@@ -76,15 +78,11 @@ export class LegacyUplink implements Client {
     this.sessionAt = adopted?.sessionAt
   }
 
-  get caller(): Caller {
-    return this.#caller
-  }
-
   /** Records the sender of the following messages: the same principal, possibly with another credential. */
   setCaller(caller: Caller): void {
-    const before = this.#caller
+    const before = this.caller
     if (caller === before) return
-    this.#caller = caller
+    this.caller = caller
     if (this.#state === 'open' && !haveSameScopes(before, caller)) this.#options.handler.callerChanged(this)
   }
 
@@ -98,12 +96,12 @@ export class LegacyUplink implements Client {
 
   /** Requests in flight. */
   get openCalls(): number {
-    return this.#calls.size
+    return this.calls.size
   }
 
   /** True if the client waits for an answer. */
   get isBusy(): boolean {
-    return this.#state === 'initializing' || this.#calls.size > 0
+    return this.#state === 'initializing' || this.calls.size > 0
   }
 
   /** True if the client has sent a valid `initialize`, answered or not. */
@@ -150,7 +148,7 @@ export class LegacyUplink implements Client {
       refuse(message, replies, new Fault('overloaded', `${reason} before the answer to initialize`))
       return false
     }
-    this.#waiting.push({ message, replies, holding, caller: this.#caller })
+    this.#waiting.push({ message, replies, holding, caller: this.caller })
     return true
   }
 
@@ -198,8 +196,8 @@ export class LegacyUplink implements Client {
     this.#state = 'closed'
     this.#serverRequests.close(gone())
     const why = new Fault('disconnected', `The session is over: ${reason}`, data && { data })
-    for (const call of this.#calls.values()) call.abandon(reason, why)
-    this.#calls.clear()
+    for (const call of this.calls.values()) call.abandon(reason, why)
+    this.calls.clear()
     this.#initializeCall?.abandon(reason, why)
     for (const { message, replies } of this.#takeWaiting().slice(1)) refuse(message, replies, why)
     if (wasKnown) this.#options.handler.left(this)
@@ -207,11 +205,16 @@ export class LegacyUplink implements Client {
 
   /** Cancels calls whose client has been without a connection for their answers since `ms` or earlier. */
   cancelUnread(ms: number): void {
-    if (this.#calls.size === 0) return
-    for (const call of this.#calls.values()) {
+    if (this.calls.size === 0) return
+    for (const call of this.calls.values()) {
       const { goneMs } = call.replies
       if (goneMs !== undefined && goneMs <= ms) call.cancel('its client disconnected')
     }
+  }
+
+  /** Keeps the connections of requests in flight open. */
+  keepAlive(): void {
+    for (const { replies } of [...this.calls.values(), ...this.#waiting]) replies.keepAlive?.()
   }
 
   /** Reports that the client has been away for a while. */
@@ -223,12 +226,7 @@ export class LegacyUplink implements Client {
    * Returns whether a call in flight was already routed to a server, after which it is no longer rejected.
    */
   isRouted(id: JsonText): boolean {
-    return this.#calls.get(idKey(id))?.isRouted === true
-  }
-
-  /** Frees the id of a call that has ended. */
-  forget(key: string): void {
-    this.#calls.take(key)
+    return this.calls.get(idKey(id))?.isRouted === true
   }
 
   // ── requests ──
@@ -248,19 +246,19 @@ export class LegacyUplink implements Client {
 
   #call(message: Message & { kind: 'request' }, replies: ReplyStream): void {
     const key = idKey(message.id)
-    if (this.#calls.has(key)) {
+    if (this.calls.has(key)) {
       this.#refuse(message, replies, new Fault('invalid-request', 'Request id already in use'))
       return
     }
-    if (this.#calls.size >= this.#bounds.max.callsPerClient) {
-      const reason = `You have ${this.#calls.size} requests in flight`
+    if (this.calls.size >= this.#bounds.max.callsPerClient) {
+      const reason = `You have ${this.calls.size} requests in flight`
       this.#refuse(message, replies, this.#bounds.overloaded('callsPerClient', reason, { client: this.id }))
       return
     }
     // A client that makes requests is ready, even without reporting it.
-    this.#serverRequests.release()
+    if (this.#serverRequests.isDeferring) this.#serverRequests.release()
     const call = new LegacyInboundCall(message, key, replies, this)
-    this.#calls.set(key, call)
+    this.calls.set(key, call)
     const early = this.#adopted?.takeCancel?.(key)
     if (early === undefined) this.#options.handler.call(call)
     else call.cancel(early.reason)
@@ -332,7 +330,7 @@ export class LegacyUplink implements Client {
   #cancelled(params: JsonText | undefined): void {
     const { log } = this.#options
     const key = cancelledKey(params) ?? ''
-    const call = this.#calls.get(key)
+    const call = this.calls.get(key)
     const reason = params && textMember(params, 'reason')
     if (call === undefined) {
       this.#adopted?.cancelled?.(key, reason)

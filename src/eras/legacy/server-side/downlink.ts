@@ -13,7 +13,6 @@ import type {
   ServerRequest,
 } from '../../../model/links.js'
 import type { Answer } from '../../../model/outcome.js'
-import type { ServerFacts } from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import { bareFaultText, errorText, RPC_CODES } from '../../../model/rpc-error.js'
 import type { Conversation, ConversationListener } from '../../../rpc/channel/conversation.js'
@@ -56,8 +55,13 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
   readonly #listener: DownlinkListener
   readonly #isAlone: boolean
   readonly #serverRequests = new Map<string, PushedServerRequest>()
-  #attached: Conversation | undefined
-  #facts: LegacyFacts | undefined
+  /** Set by `attach`. */
+  conversation!: Conversation
+  /** Set by `established`. */
+  facts!: LegacyFacts
+  revision: LegacyRevision = NEWEST_LEGACY
+  /** Since 2025-11-25 some servers create tasks without declaring them. */
+  mayReturnTasks = true
   #heartbeat: Heartbeat | undefined
   #lost: Fault | undefined
 
@@ -71,34 +75,17 @@ export class LegacyDownlink implements Downlink, ConversationListener, LegacyOut
 
   /** Sets the conversation that reports to this downlink. */
   attach(conversation: Conversation): void {
-    this.#attached = conversation
+    this.conversation = conversation
   }
 
   /** Completes the handshake. Throws the Fault if the connection was lost meanwhile. */
   established(facts: LegacyFacts, options: HeartbeatOptions): void {
     if (this.#lost !== undefined) throw this.#lost
-    this.#facts = facts
+    this.facts = facts
+    this.revision = facts.revision
+    this.mayReturnTasks = facts.revision >= '2025-11-25'
     if (options.pingMs !== Number.POSITIVE_INFINITY)
       this.#heartbeat = new Heartbeat(this.conversation, options)
-  }
-
-  get facts(): ServerFacts {
-    if (this.#facts === undefined) throw new Fault('internal', 'The server has not been initialized')
-    return this.#facts
-  }
-
-  get revision(): LegacyRevision {
-    return this.#facts?.revision ?? NEWEST_LEGACY
-  }
-
-  get conversation(): Conversation {
-    if (this.#attached === undefined) throw new Fault('internal', 'The server is not connected')
-    return this.#attached
-  }
-
-  /** Since 2025-11-25 some servers create tasks without declaring them. */
-  get mayReturnTasks(): boolean {
-    return this.revision >= '2025-11-25'
   }
 
   get receivesUnsolicited(): boolean {

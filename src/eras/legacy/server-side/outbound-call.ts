@@ -129,18 +129,17 @@ const paramsFor = (
   { method, params, isBare, wantsProgress, taskTtlMs, task, isPassed }: Request,
   id: number,
 ): JsonText | undefined => {
-  if (isPassed === true)
-    return withProgressToken(params && withoutModernMeta(params), wantsProgress ? textOf(id) : undefined)
+  const token = wantsProgress ? textOf(id) : undefined
+  if (isPassed === true) return withProgressToken(params && withoutModernMeta(params), token)
   const known = isBare === true ? params : projectLegacyRequest(revision, method, params)
-  const asked = withTask(known, task ?? (taskTtlMs === undefined ? undefined : textOf({ ttl: taskTtlMs })))
-  if (isBare !== true || asked === undefined)
-    return withProgressToken(asked, wantsProgress ? textOf(id) : undefined)
+  const isAsked = task !== undefined || taskTtlMs !== undefined
+  const asked = isAsked ? withTask(known ?? EMPTY, task ?? textOf({ ttl: taskTtlMs })) : known
+  if (isBare !== true || asked === undefined) return withProgressToken(asked, token)
   return wantsProgress ? withMeta(asked, textOf({ progressToken: id })) : asked
 }
 
 /** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */
-const withTask = (params: JsonText | undefined, task: JsonText | undefined): JsonText | undefined =>
-  task === undefined ? params : withMember(params ?? EMPTY, 'task', task)
+const withTask = (params: JsonText, task: JsonText): JsonText => withMember(params, 'task', task)
 
 /**
  * Returns whether a result is a task, requested or not: SDK clients since 1.12 read it as an empty success.

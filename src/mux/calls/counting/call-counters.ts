@@ -61,8 +61,7 @@ export class CallCounters {
   readonly sent: Counter
   readonly received: Counter
   readonly #meter: Meter
-  #ok: ToolSeries | undefined
-  readonly #others: Partial<Record<ToolOutcome, ToolSeries>> = {}
+  readonly #series: Partial<Record<ToolOutcome, ToolSeries>> = {}
 
   constructor({ meter, server, method, tool, calls, requests }: CallCountersOptions) {
     this.server = server
@@ -77,20 +76,11 @@ export class CallCounters {
 
   /** Counts a finished tool call; a round of questions does not finish it. */
   toolCalled(outcome: Outcome | undefined, seconds: number): void {
-    const series = this.#seriesOf(outcome)
-    series?.calls.add()
-    series?.seconds.add(seconds)
-  }
-
-  #seriesOf(outcome: Outcome | undefined): ToolSeries | undefined {
     const how = toolOutcome(outcome)
-    if (how === undefined) return undefined
-    if (how === 'ok') {
-      this.#ok ??= this.#create(how)
-      return this.#ok
-    }
-    this.#others[how] ??= this.#create(how)
-    return this.#others[how]
+    if (how === undefined) return
+    this.#series[how] ??= this.#create(how)
+    this.#series[how].calls.add()
+    this.#series[how].seconds.add(seconds)
   }
 
   #create(how: ToolOutcome): ToolSeries {

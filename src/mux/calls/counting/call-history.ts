@@ -2,7 +2,7 @@ import { textMember } from '../../../kernel/json/text.js'
 import { shortName } from '../../../kernel/secrets/mask.js'
 import type { Client } from '../../../model/links.js'
 import type { Outcome } from '../../../model/outcome.js'
-import type { CallRecord } from '../call-record.js'
+import { type CallRecord, type CallVerdict, NEXT } from '../call-record.js'
 import { Durations, Slots } from './durations.js'
 
 /** Number of finished calls that are kept. */
@@ -65,11 +65,12 @@ export class CallHistory {
   #added = 0
   #begun = 0
 
-  began(call: CallRecord): void {
+  readonly began = (call: CallRecord): CallVerdict => {
     this.#begun += 1
     call.number = this.#begun
     call.slot = this.#free.pop() ?? this.#inFlight.length
     this.#inFlight[call.slot] = call
+    return NEXT
   }
 
   /** Keeps the name of a disconnected client for its past calls. */
@@ -87,8 +88,12 @@ export class CallHistory {
   }
 
   over(call: CallRecord, outcome: Outcome | undefined, ms: number, nowMs: number): void {
-    this.#leave(call)
-    const { client, servedBy, ownName, method } = call
+    const { client, servedBy, ownName, method, slot } = call
+    if (slot !== undefined) {
+      call.slot = undefined
+      this.#inFlight[slot] = undefined
+      this.#free.push(slot)
+    }
     const at = this.#n % RECENT
     const past = this.#recent[at] ?? blank()
     this.#recent[at] = past
@@ -182,14 +187,6 @@ export class CallHistory {
     server.slots.add(endedMs, ms, isError)
     server.durations.add(ms, endedMs, isError)
     if (method === 'tools/call' && name !== undefined) this.#toolOf(server, name).add(ms, endedMs, isError)
-  }
-
-  #leave(call: CallRecord): void {
-    const { slot } = call
-    if (slot === undefined) return
-    call.slot = undefined
-    this.#inFlight[slot] = undefined
-    this.#free.push(slot)
   }
 
   #serverOf(name: string): ServerHistory {

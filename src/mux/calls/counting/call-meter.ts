@@ -7,7 +7,13 @@ import type { Client, Viewer } from '../../../model/links.js'
 import { type Answer, bytesOf, type Outcome } from '../../../model/outcome.js'
 import { ROUTES } from '../../routes.js'
 import type { OnAsked } from '../../server-requests/server-requests.js'
-import { type CallRecord, type ClientObserver, type Interceptor, NEXT } from '../call-record.js'
+import {
+  type CallRecord,
+  type CallVerdict,
+  type ClientObserver,
+  type Interceptor,
+  NEXT,
+} from '../call-record.js'
 import { CallCounters, Operations } from './call-counters.js'
 import { CallHistory } from './call-history.js'
 
@@ -74,28 +80,13 @@ export class CallMeter implements ClientObserver {
 
   get interceptors(): readonly Interceptor[] {
     return [
-      {
-        name: 'history',
-        stage: 'request',
-        run: record => {
-          this.history.began(record)
-          return NEXT
-        },
-      },
-      {
-        name: 'meter',
-        stage: 'settled',
-        seesAnswered: true,
-        run: (record, outcome) => {
-          this.over(outcome, record)
-          return NEXT
-        },
-      },
+      { name: 'history', stage: 'request', run: this.history.began },
+      { name: 'meter', stage: 'settled', seesAnswered: true, run: this.over },
     ]
   }
 
   /** Counts a finished client call. */
-  over(outcome: Outcome | undefined, call: CallRecord): void {
+  readonly over = (call: CallRecord, outcome: Outcome | undefined): CallVerdict => {
     const nowMs = this.#clock.nowMs()
     const ms = nowMs - call.beganMs
     const { method, servedBy } = call
@@ -105,6 +96,7 @@ export class CallMeter implements ClientObserver {
     const calls = counters?.calls ?? this.#operationsOf(method)
     calls.of(outcome).observe(ms / 1000, call.trace?.sampledId)
     if (counters?.tool !== undefined) counters.toolCalled(outcome, ms / 1000)
+    return NEXT
   }
 
   /** Counts a finished request to a server; without an outcome, as cancelled. `call` is the client's. */
@@ -159,7 +151,7 @@ export class CallMeter implements ClientObserver {
   }
 
   #operationsOf(method: string): Operations {
-    this.#refresh()
+    if (this.#meter.epoch !== this.#epoch) this.#forget()
     const name = nameOf(method)
     const family = 'mcp_server_operation_duration_seconds'
     const make = (type: string, code: string) => this.#meter.histogram(family, name, type, code)
@@ -167,7 +159,7 @@ export class CallMeter implements ClientObserver {
   }
 
   #countersOf(call: CallRecord, server: string): CallCounters {
-    this.#refresh()
+    if (this.#meter.epoch !== this.#epoch) this.#forget()
     const { method } = call
     const tool = method === 'tools/call' ? call.ownName : undefined
     const last = this.#last
@@ -206,10 +198,9 @@ export class CallMeter implements ClientObserver {
     return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
   }
 
-  #refresh(): void {
-    const { epoch } = this.#meter
-    if (epoch === this.#epoch) return
-    this.#epoch = epoch
+  /** Gets all series again: some may have been dropped. */
+  #forget(): void {
+    this.#epoch = this.#meter.epoch
     this.#last = undefined
     this.#methods.clear()
     this.#servers.clear()

@@ -6,7 +6,6 @@ import { Deferred } from '../../../../src/kernel/async/deferred.js'
 import { LOCAL } from '../../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
-import { LinkedList } from '../../../../src/kernel/linked-list.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
 import { succeeded } from '../../../../src/model/outcome.js'
 import { classify } from '../../../../src/wire/classify.js'
@@ -257,7 +256,7 @@ const sessions = (clock: FakeClock, limits: Partial<Limits> = {}) => {
     clock.advance(10)
     if (table.makeRoom('local', 0) !== undefined) return undefined
     const options = { clock, handler, identity: IDENTITY, log: silentLogger, bounds }
-    const session = new HttpSession(LOCAL, { live: new LinkedList(), kept: table.kept }, options)
+    const session = new HttpSession(LOCAL, table.kept, options)
     say(session, hello('2025-06-18'))
     table.add(session)
     await settled()

@@ -62,7 +62,7 @@ t.test('an outcome is counted on both sides, and a client’s fault is not an er
     const { calls, atServer, counts } = setUp()
     const call = atServer()
     calls.served(call, 'a', outcome, 1)
-    calls.over(outcome, call)
+    calls.over(call, outcome)
     t.same(counts('mcp_server_operation_duration_seconds'), { [`tools/call ${server}`.trimEnd()]: 1 })
     t.same(counts('mcp_client_operation_duration_seconds'), { [`a tools/call ${client}`.trimEnd()]: 1 })
   }
@@ -71,8 +71,8 @@ t.test('an outcome is counted on both sides, and a client’s fault is not an er
 t.test('calls of tools are told apart by how they ended; a round of questions ends none', async t => {
   const { calls, atServer, counts } = setUp()
   for (const outcome of [OK, OK, BAD, error(1), failed(new Fault('timeout', 'late')), undefined])
-    calls.over(outcome, atServer())
-  calls.over({ kind: 'input', result: textOf({}) }, atServer())
+    calls.over(atServer(), outcome)
+  calls.over(atServer(), { kind: 'input', result: textOf({}) })
   t.same(counts('mcp_proxy_tool_calls'), {
     'a echo ok': 2,
     'a echo tool_error': 1,
@@ -85,8 +85,8 @@ t.test('calls of tools are told apart by how they ended; a round of questions en
 t.test('names that clients make up add no series', async t => {
   const { calls, call, atServer, counts } = setUp()
   for (let n = 0; n < 100; n++) {
-    calls.over(failed(new Fault('unknown-method', 'no')), call(`made/up-${n}`))
-    calls.over(OK, atServer(`made-up-${n}`))
+    calls.over(call(`made/up-${n}`), failed(new Fault('unknown-method', 'no')))
+    calls.over(atServer(`made-up-${n}`), OK)
   }
   t.same(counts('mcp_server_operation_duration_seconds'), { '_OTHER  -32601': 100, 'tools/call': 100 })
   t.same(counts('mcp_proxy_tool_calls'), { 'a _OTHER ok': 100 })
@@ -96,7 +96,7 @@ t.test('the name of each of the last calls is known, although many share a count
   const { calls, call, atServer } = setUp()
   const over = (one: CallRecord, outcome: Outcome | undefined) => {
     calls.history.began(one)
-    calls.over(outcome, one)
+    calls.over(one, outcome)
   }
   over(atServer(), OK)
   over(atServer('y'.repeat(1000)), undefined)
@@ -114,7 +114,7 @@ t.test('a server that lists other tools all the time has us keep a bounded numbe
   const { calls, atServer, counts, listed } = setUp({ series: 100_000 })
   for (let n = 0; n < 10_001; n++) {
     listed.add(`t${n}`)
-    calls.over(OK, atServer(`t${n}`))
+    calls.over(atServer(`t${n}`), OK)
   }
   t.match(counts('mcp_proxy_tool_calls'), { 'a t9999 ok': 1, 'a _OTHER ok': 1 })
 })
@@ -127,7 +127,7 @@ t.test('the overhead is the time of a call minus its server time and waits', asy
   clock.advance(100)
   calls.served(call, 'a', OK, 100)
   clock.advance(2)
-  calls.over(OK, call)
+  calls.over(call, OK)
   const [overhead] = meter.samples('mcp_proxy_overhead_seconds')
   t.match(overhead, { value: { sum: 0.002 } })
   const start = meter.samples('mcp_proxy_wait_seconds').find(({ labels }) => labels[0] === 'start')
@@ -159,11 +159,11 @@ t.test('a session is counted when it ends', async t => {
 t.test('once series may be forgotten they are asked for again', async t => {
   const { clock, calls, atServer, counts, meter } = setUp()
   meter.serve(['a'])
-  calls.over(OK, atServer())
+  calls.over(atServer(), OK)
   meter.serve([])
   clock.advance(300_000)
   t.same(counts('mcp_proxy_tool_calls'), {})
-  calls.over(OK, atServer())
+  calls.over(atServer(), OK)
   t.same(counts('mcp_proxy_tool_calls'), { 'a echo ok': 1 })
 })
 
