@@ -32,42 +32,64 @@ const membersOf = (outputs, groups) => {
   })
 }
 
-/** Returns a name with a hash of the files' content. */
-const nameOf = async files => {
-  const hash = createHash('sha256')
-  for (const file of files) hash.update(await readFile(`${root}/${file}`))
-  return `part-${hash.digest('hex').slice(0, 8).toUpperCase()}`
+/** An import of names in esbuild's minified code. */
+const IMPORT = /\bimport\{([^}]*)\}from"(\.[^"]*)"/g
+
+/** Returns for each file the names that it imports from other files, as pairs of file and name. */
+const readImports = async outputs => {
+  const imports = new Map()
+  for (const file of Object.keys(outputs).filter(each => each.endsWith('.js'))) {
+    const text = await readFile(`${root}/${file}`, 'utf8')
+    const pairs = [...text.matchAll(IMPORT)].flatMap(([, names, path]) =>
+      names.split(',').map(each => [posix.join(posix.dirname(file), path), each.split(' as ', 1)[0]]),
+    )
+    imports.set(file, pairs)
+  }
+  return imports
 }
 
-/** Returns the name of a file's export in the file that it was joined into. */
-const joinedName = (file, name) => `${posix.basename(file, '.js').replace(/\W/g, '_')}_${name}`
+/**
+ * Describes a part: its members, the names of their exports in the part, and its own name, with a hash of the
+ * content. Only exports that `isUsed` confirms are exports of the part.
+ */
+const describePart = async (outputs, members, isUsed) => {
+  const names = new Map()
+  const hash = createHash('sha256')
+  let count = 0
+  for (const file of members) {
+    const used = outputs[file].exports.filter(name => isUsed(file, name))
+    names.set(file, new Map(used.map(name => [name, `a${(count++).toString(36)}`])))
+    hash.update(await readFile(`${root}/${file}`)).update(used.join())
+  }
+  return { members, names, name: `part-${hash.digest('hex').slice(0, 8).toUpperCase()}` }
+}
 
 const relative = (from, to) => `./${posix.relative(posix.dirname(from), to)}`.replace('./../', '../')
 
-/** Returns a module that re-exports a file's exports from its part. */
-const requiring = (outputs, member, part) => {
-  const names = outputs[member].exports.map(name => `${joinedName(member, name)}:${name}`)
-  return `export const{${names.join()}}=require("./${part}.cjs");`
+/** Returns a module that re-exports a file's exports from its part, as far as `isUsed` confirms them. */
+const requiring = (member, part, isUsed) => {
+  const names = [...part.names.get(member)].filter(([name]) => isUsed(member, name))
+  return `export const{${names.map(([name, joined]) => `${joined}:${name}`)}}=require("./${part.name}.cjs");`
 }
 
-/** Returns a module that re-exports a file's exports from the module of its part. */
-const leadingTo = (outputs, member, module) => {
-  const names = outputs[member].exports.map(name => `${joinedName(member, name)} as ${name}`)
-  return `export{${names.join()}}from${JSON.stringify(module)};`
+/** The same from the module of its part. */
+const leadingTo = (member, part, isUsed, from) => {
+  const names = [...part.names.get(member)].filter(([name]) => isUsed(member, name))
+  const module = JSON.stringify(relative(from, `dist/${part.name}.js`))
+  return `export{${names.map(([name, joined]) => `${joined} as ${name}`)}}from${module};`
 }
 
 /**
  * Returns the replacement of a joined file: a module for dynamic imports, or the code that a program
  * requires.
  */
-const faceOf = (outputs, file, part) => {
-  if (posix.basename(file).startsWith('part-'))
-    return [file, leadingTo(outputs, file, relative(file, `dist/${part}.js`))]
-  const exported = outputs[file].exports.map(name => `exports.${name}=part.${joinedName(file, name)};`)
+const faceOf = (file, part) => {
+  if (posix.basename(file).startsWith('part-')) return [file, leadingTo(file, part, () => true, file)]
+  const exported = [...part.names.get(file)].map(([name, joined]) => `exports.${name}=part.${joined};`)
   const parts = JSON.stringify(relative(file, 'bin/parts.cjs'))
   return [
     file.replace(/\.js$/, '.cjs'),
-    `const part=require(${parts}).load("${part}.cjs");${exported.join('')}`,
+    `const part=require(${parts}).load("${part.name}.cjs");${exported.join('')}`,
   ]
 }
 
@@ -77,33 +99,47 @@ const faceOf = (outputs, file, part) => {
  * that re-exports the other. `common` holds options of esbuild. Resolves with the remaining files.
  */
 export async function joinFiles(outputs, groups, common) {
-  const joined = new Map()
+  const imports = await readImports(outputs)
+  const isEntry = file => outputs[file].entryPoint !== undefined
+  /** Returns a function that tells whether any of the files may use an export. */
+  const usedBy = files => {
+    const used = new Set(files.flatMap(file => imports.get(file)).map(pair => pair.join()))
+    return (file, name) => isEntry(file) || used.has([file, name].join())
+  }
+  const files = [...imports.keys()]
   const parts = await Promise.all(
-    membersOf(outputs, groups).map(async members => ({ members, name: await nameOf(members) })),
+    membersOf(outputs, groups).map(members =>
+      describePart(outputs, members, usedBy(files.filter(file => !members.includes(file)))),
+    ),
   )
-  for (const { members, name } of parts) for (const member of members) joined.set(member, name)
+  const joined = new Map(parts.flatMap(part => part.members.map(member => [member, part])))
   const write = async (outfile, options, linking) => {
     const settings = { ...common, ...options, outfile, allowOverwrite: true, write: false }
     return (await build({ ...settings, plugins: [linking] })).outputFiles
   }
-  const others = Object.keys(outputs).filter(file => file.endsWith('.js') && !joined.has(file))
+  const others = files.filter(file => !joined.has(file))
   const written = await Promise.all([
-    ...parts.map(({ members, name }) => {
-      const stdin = { contents: exportsOf(outputs, members), resolveDir: root }
-      return write(`dist/${name}.cjs`, { ...PART, stdin }, linkingInPart(outputs, joined, name))
+    ...parts.map(part => {
+      const stdin = { contents: exportsOf(part), resolveDir: root }
+      const linking = linkingInPart(joined, part, usedBy(part.members))
+      return write(`dist/${part.name}.cjs`, { ...PART, stdin }, linking)
     }),
-    ...others.map(file => write(file, { entryPoints: [file] }, linkingInModule(outputs, joined, file))),
+    ...others.map(file =>
+      write(file, { entryPoints: [file] }, linkingInModule(joined, file, usedBy([file]))),
+    ),
   ])
   for (const file of joined.keys())
     for (const suffix of ['', '.map']) await rm(`${root}/${file}${suffix}`, { force: true })
   for (const { path, contents } of written.flat()) await writeFile(path, contents)
-  for (const { members, name } of parts) {
-    const names = members.flatMap(file => outputs[file].exports.map(each => joinedName(file, each)))
-    const exported = `export const{${names.join()}}=parts.load("${name}.cjs");`
+  const isUsed = usedBy(others)
+  for (const { name, names } of parts) {
+    const used = [...names].flatMap(([file, each]) =>
+      [...each].filter(([exported]) => isUsed(file, exported)).map(([, inPart]) => inPart),
+    )
+    const exported = `export const{${used}}=parts.load("${name}.cjs");`
     await writeFile(`${root}/dist/${name}.js`, `import parts from"../bin/parts.cjs";${exported}`)
   }
-  const alone = [...joined.keys()].filter(file => outputs[file].entryPoint !== undefined)
-  const faces = alone.map(file => faceOf(outputs, file, joined.get(file)))
+  const faces = [...joined.keys()].filter(isEntry).map(file => faceOf(file, joined.get(file)))
   for (const [file, text] of faces) await writeFile(`${root}/${file}`, text)
   return [
     ...others.flatMap(file => [file, `${file}.map`]),
@@ -118,17 +154,19 @@ export async function joinFiles(outputs, groups, common) {
  */
 const PART = {
   format: 'cjs',
+  // No list of exports for Node's lexer.
+  platform: 'neutral',
   define: { 'import.meta.url': '__filename' },
   banner: { js: '(function(exports,require,module,__filename,importFrom){' },
   footer: { js: '})' },
 }
 
-/** Returns a module that exports all exports of the files. */
-const exportsOf = (outputs, members) =>
-  members
-    .map(file => {
-      const names = outputs[file].exports.map(name => `${name} as ${joinedName(file, name)}`)
-      return `export{${names.join()}}from"./${file}"`
+/** Returns a module that exports the exports of a part. */
+const exportsOf = ({ names }) =>
+  [...names]
+    .map(([file, each]) => {
+      const exported = [...each].map(([name, inPart]) => `${name} as ${inPart}`)
+      return `export{${exported}}from"./${file}"`
     })
     .join('\n')
 
@@ -136,7 +174,7 @@ const exportsOf = (outputs, members) =>
  * An esbuild plugin that turns a part's imports of joined files into `require` calls. A dynamic import
  * becomes a resolved promise, because cached code cannot import by itself.
  */
-const linkingInPart = (outputs, joined, current) => ({
+const linkingInPart = (joined, current, isUsed) => ({
   name: 'linking',
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /./ }, ({ path, resolveDir, kind, namespace }) => {
@@ -150,7 +188,7 @@ const linkingInPart = (outputs, joined, current) => ({
         : undefined
     })
     onLoad({ filter: /./, namespace: 'joined' }, ({ path }) => ({
-      contents: requiring(outputs, path, joined.get(path)),
+      contents: requiring(path, joined.get(path), isUsed),
       resolveDir: root,
     }))
     onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
@@ -160,7 +198,7 @@ const linkingInPart = (outputs, joined, current) => ({
 })
 
 /** An esbuild plugin that redirects imports of joined files to the module of their part. */
-const linkingInModule = (outputs, joined, current) => ({
+const linkingInModule = (joined, current, isUsed) => ({
   name: 'linking',
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir, kind, namespace }) => {
@@ -171,7 +209,7 @@ const linkingInModule = (outputs, joined, current) => ({
       return { path: relative(current, file), external: true }
     })
     onLoad({ filter: /./, namespace: 'joined' }, ({ path }) => ({
-      contents: leadingTo(outputs, path, relative(current, `dist/${joined.get(path)}.js`)),
+      contents: leadingTo(path, joined.get(path), isUsed, current),
       resolveDir: root,
     }))
   },

@@ -10,7 +10,7 @@ const WASM = /\/llhttp\/(llhttp\w*-wasm)\.js$/
  * HTTP/2, which our agents do not offer (it loads `node:http2`), bodies other than bytes, and pino's worker
  * threads.
  */
-const UNUSED = /\/(?:client-h2|web\/fetch\/body|lib\/transport)(?:\.js)?$/
+const UNUSED = /\/(?:client-h2|web\/fetch\/body|transport)(?:\.js)?$/
 
 /** The esbuild plugin. */
 export const joinedPackages = {

@@ -2,8 +2,6 @@
 // that checks a file, and the types, defaults and reload classes of settings. Part of `npm run build`.
 import { rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Ajv } from 'ajv'
-import standalone from 'ajv/dist/standalone/index.js'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -23,7 +21,7 @@ export const writeSchema = async () => {
   await build({
     ...common,
     stdin: {
-      contents: "export * from './json-schema.ts'; export * from './settings-code.ts'",
+      contents: ['json-schema', 'settings-code'].map(name => `export * from './${name}.ts'`).join('\n'),
       resolveDir: fileURLToPath(new URL('../src/config/schema', import.meta.url)),
     },
     outfile: module,
@@ -32,62 +30,45 @@ export const writeSchema = async () => {
     module
   )
   await rm(module)
-  await writeFile(
-    new URL('../src/config/schema/settings.generated.ts', import.meta.url),
-    settingsCode(documentedSchema()),
-  )
-  await writeFile(new URL('../config/mcp-proxy.schema.json', import.meta.url), jsonSchemaText())
-  // Separate from the validator, which is long: a bridge reads no file but checks keys of its own.
-  const keys = new URL('../src/config/schema/keys.generated.js', import.meta.url)
-  await writeFile(keys, `export const KEYS = ${JSON.stringify(createKeys())}\n`)
-  await build({
-    ...common,
-    packages: 'bundle',
-    stdin: { contents: validatorCode(createCheckedSchemas()), resolveDir: root },
-    outfile: 'src/config/schema/validate.generated.js',
-  })
+  const write = (name, text) => writeFile(new URL(`../${name}`, import.meta.url), text)
+  await write('src/config/schema/settings.generated.ts', settingsCode(documentedSchema()))
+  await write('config/mcp-proxy.schema.json', jsonSchemaText())
+  // Separate from the schemas, which are long: a bridge reads no file but checks keys of its own.
+  await write('src/config/schema/keys.generated.js', `export const KEYS = ${JSON.stringify(createKeys())}\n`)
+  await write('src/config/schema/schemas.generated.js', schemasCode(createCheckedSchemas()))
 }
 
 /**
- * Returns a module that exports a validator per schema. Its errors include the violated schema (`verbose`).
+ * Returns a module that exports the schemas. An object or list that occurs in several places is written once.
  */
-const validatorCode = schemas => {
-  const ajv = new Ajv({
-    allErrors: true,
-    verbose: true,
-    messages: false,
-    unicodeRegExp: false,
-    inlineRefs: false,
-    allowUnionTypes: true,
-    keywords: ['fix'],
-    code: { source: true, esm: true },
-  })
-  const names = new Map()
-  // Generates one function per object and union: most occur in two or more places.
-  const share = schema => {
-    if (typeof schema !== 'object' || schema === null) return schema
-    if (Array.isArray(schema)) return schema.map(share)
-    const shared = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, share(value)]))
-    if (schema.type !== 'object' && schema.anyOf === undefined) return shared
-    const text = JSON.stringify(shared)
-    if (!names.has(text)) {
-      names.set(text, `s${names.size}`)
-      ajv.addSchema(shared, names.get(text))
-    }
-    return { $ref: names.get(text) }
+const schemasCode = schemas => {
+  const counts = new Map()
+  const count = value => {
+    if (typeof value !== 'object' || value === null) return
+    const text = JSON.stringify(value)
+    counts.set(text, (counts.get(text) ?? 0) + 1)
+    if (counts.get(text) === 1) for (const member of Object.values(value)) count(member)
   }
-  const entries = Object.entries(schemas).map(([name, schema]) => [name, share(schema).$ref])
-  return shorter(standalone.default(ajv, Object.fromEntries(entries)))
+  count(schemas)
+  const names = new Map()
+  const lines = []
+  const codeOf = value => {
+    const text = JSON.stringify(value)
+    if (!(counts.get(text) > 1)) return literalOf(value)
+    if (!names.has(text)) {
+      const literal = literalOf(value)
+      names.set(text, `s${names.size}`)
+      lines.push(`const ${names.get(text)} = ${literal}`)
+    }
+    return names.get(text)
+  }
+  const literalOf = value => {
+    if (Array.isArray(value)) return `[${value.map(codeOf).join()}]`
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+    return `{${Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}:${codeOf(member)}`)}}`
+  }
+  const code = codeOf(schemas)
+  return `${lines.join('\n')}\nexport const SCHEMAS = ${code}\n`
 }
-
-/** Removes what `validate.ts` does not read from the errors, a quarter of the code. */
-const shorter = code =>
-  code
-    .replace(/schemaPath:"(?:[^"\\]|\\.)*",/g, '')
-    .replace(/,schema:[^\n]*?,parentSchema:/g, ',parentSchema:')
-    .replace(
-      /if\(vErrors === null\)\{vErrors = \[(err\d+)\];\}else \{vErrors\.push\(\1\);\}/g,
-      '(vErrors ??= []).push($1);',
-    )
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await writeSchema()

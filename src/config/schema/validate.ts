@@ -1,11 +1,11 @@
-import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv'
 import type { z } from 'zod'
 import { pointerSteps } from '../../kernel/json/pointer.js'
 import type { authSchema } from './auth.js'
 import type { clusterSchema } from './cluster.js'
 import type { settings } from './schema.js'
+import { SCHEMAS } from './schemas.generated.js'
 import type { server } from './server.js'
-import * as generated from './validate.generated.js'
+import { type CheckedSchema, type Violation, violationsOf } from './violations.js'
 
 /** A validation error, without the value. */
 export interface Misfit {
@@ -30,82 +30,63 @@ export type AuthValues = z.infer<typeof authSchema>
 
 export type ClusterValues = z.infer<typeof clusterSchema>
 
-export const validateAuth = (value: unknown): Validated<AuthValues> => validate(generated.auth, value)
+export const validateAuth = (value: unknown): Validated<AuthValues> => validate(SCHEMAS.auth, value)
 
-export const validateCluster = (value: unknown): Validated<ClusterValues> =>
-  validate(generated.cluster, value)
+export const validateCluster = (value: unknown): Validated<ClusterValues> => validate(SCHEMAS.cluster, value)
 
-export const validateServer = (value: unknown): Validated<ServerValues> => validate(generated.server, value)
+export const validateServer = (value: unknown): Validated<ServerValues> => validate(SCHEMAS.server, value)
 
 /** Validates all settings except the servers, `auth` and `cluster`; "listen" in its long form only. */
 export const validateSettings = (value: unknown): Validated<SettingsValues> =>
-  validate(generated.settings, value)
+  validate(SCHEMAS.settings, value)
 
-const validate = <T>(check: ValidateFunction, value: unknown): Validated<T> => {
-  if (check(value)) return { is: 'fine', value: value as T }
-  // Keep the most detailed error of each place.
-  const byPlace = new Map<string, ErrorObject>()
-  for (const error of check.errors ?? []) {
-    // Bad names are reported again, by "propertyNames".
-    if (error.propertyName !== undefined) continue
-    const place = placeOf(error)
-    const known = byPlace.get(place)
-    if (known === undefined || weight(error) > weight(known)) byPlace.set(place, error)
+const validate = <T>(schema: CheckedSchema, value: unknown): Validated<T> => {
+  const violations = violationsOf(schema, value)
+  if (violations.length === 0) return { is: 'fine', value: value as T }
+  // Keep the most detailed one of each place.
+  const byPlace = new Map<string, Violation>()
+  for (const violation of violations) {
+    const known = byPlace.get(violation.place)
+    if (known === undefined || weight(violation) > weight(known)) byPlace.set(violation.place, violation)
   }
-  // An error within one form of a union is more specific than the error of the union.
+  // A violation within one form of a union is more specific than the one of the union.
   const outer = new Set([...byPlace.keys()].flatMap(outerPlaces))
-  // Ignore errors inside members with invalid names.
+  // Ignore violations inside members with invalid names.
   const isNameBad = (place: string): boolean => byPlace.get(place)?.keyword === 'propertyNames'
-  const said = [...byPlace].filter(
-    ([place, { keyword }]) =>
-      !outerPlaces(place).some(isNameBad) && (keyword !== 'anyOf' || !outer.has(place)),
+  const said = [...byPlace.values()].filter(
+    ({ place, keyword }) => !outerPlaces(place).some(isNameBad) && (keyword !== 'anyOf' || !outer.has(place)),
   )
-  return { is: 'misfit', misfits: said.map(([place, error]) => misfit(place, error)) }
-}
-
-/** The invalid name; undefined for an invalid value. */
-const badNameOf = ({ keyword, params }: ErrorObject): string | undefined => {
-  if (keyword === 'propertyNames') return String(params['propertyName'])
-  return keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined
+  return { is: 'misfit', misfits: said.map(misfit) }
 }
 
 /** Returns the places around a place. */
 const outerPlaces = (place: string): readonly string[] =>
   Array.from(place.matchAll(/\//g), ({ index }) => place.slice(0, index))
 
-/** A JSON Pointer (RFC 6901). */
-const placeOf = (error: ErrorObject): string => {
-  const name = error.keyword === 'required' ? String(error.params['missingProperty']) : badNameOf(error)
-  if (name === undefined) return error.instancePath
-  return `${error.instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-}
-
-/** Ranks errors by detail; in a union, the form of the right type ranks highest. */
-const weight = ({ keyword }: ErrorObject): number => {
+/** Ranks violations by detail; in a union, the form of the right type ranks highest. */
+const weight = ({ keyword }: Violation): number => {
   if (keyword === 'propertyNames' || keyword === 'additionalProperties') return 3
   if (keyword === 'type' || keyword === 'const') return 0
   return keyword === 'anyOf' || keyword === 'enum' ? 1 : 2
 }
 
-const misfit = (place: string, error: ErrorObject): Misfit => {
-  const { keyword, parentSchema = {}, data } = error
-  const { fix = 'Write a name of at least one character.' } = (
-    keyword === 'propertyNames' ? parentSchema['propertyNames'] : parentSchema
-  ) as AnySchemaObject
+const misfit = ({ keyword, schema, value, place }: Violation): Misfit => {
+  const { fix = 'Write a name of at least one character.' } =
+    (keyword === 'propertyNames' ? schema.propertyNames : schema) ?? {}
   return {
     path: pointerSteps(place),
-    inName: badNameOf(error) !== undefined,
-    expected: keyword === 'type' ? expectedKind(parentSchema, data) : undefined,
+    inName: keyword === 'propertyNames' || keyword === 'additionalProperties',
+    expected: keyword === 'type' ? expectedKind(schema, value) : undefined,
     message:
       keyword === 'required'
         ? `"${place.split('/').at(-1)}" is missing here`
         : (MESSAGES[keyword] ?? 'this value is not allowed here'),
-    fix: String(fix),
+    fix,
   }
 }
 
 // Ask for a whole number only if a number was found.
-const expectedKind = ({ type }: AnySchemaObject, found: unknown): string | undefined =>
+const expectedKind = ({ type }: CheckedSchema, found: unknown): string | undefined =>
   KINDS[type === 'integer' && typeof found !== 'number' ? 'number' : String(type)]
 
 const KINDS: Readonly<Partial<Record<string, string>>> = {

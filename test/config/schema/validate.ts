@@ -6,6 +6,7 @@ import { createCheckedSchemas } from '../../../src/config/schema/json-schema.js'
 import { settings } from '../../../src/config/schema/schema.js'
 import { server } from '../../../src/config/schema/server.js'
 import { validateServer, validateSettings } from '../../../src/config/schema/validate.js'
+import { CHECKED_KEYWORDS, type CheckedSchema } from '../../../src/config/schema/violations.js'
 
 // Not `__proto__`, which Zod passes over as the name of a member.
 const TEXTS = [
@@ -116,6 +117,24 @@ const placesOf = (issue: z.core.$ZodIssue): readonly string[] => {
 }
 
 const SCHEMAS = createCheckedSchemas()
+
+t.test('every keyword of the schemas is checked', async t => {
+  const known: readonly string[] = CHECKED_KEYWORDS
+  const keywordsOf = (schema: CheckedSchema): readonly string[] => {
+    const { items, propertyNames, additionalProperties, anyOf = [], properties = {} } = schema
+    const inner = [items, propertyNames, additionalProperties, ...anyOf, ...Object.values(properties)]
+    return [
+      ...Object.keys(schema),
+      ...inner.flatMap(each => (typeof each === 'object' ? keywordsOf(each) : [])),
+    ]
+  }
+  const used = new Set(Object.values(SCHEMAS).flatMap(schema => keywordsOf(schema as CheckedSchema)))
+  t.ok(used.size > 10, `${used.size} keywords`)
+  t.same(
+    [...used].filter(keyword => !known.includes(keyword)),
+    [],
+  )
+})
 
 for (const [about, schema, source, validate] of [
   ['entry of a server', SCHEMAS.server, server, validateServer],
