@@ -25,14 +25,15 @@ export const NOTHING_SENT: SentServer = {
 /** A part of a server's definitions that differs from the lock file. Texts of servers are not escaped. */
 export interface Difference {
   readonly server: string
-  readonly kind: (typeof KINDS)[keyof typeof KINDS]
+  readonly kind: (typeof DEFINITION_KINDS)[keyof typeof DEFINITION_KINDS]
   /** The server's own name; empty for its instructions. */
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'
   readonly fields: readonly TreeDifference[]
 }
 
-const KINDS = {
+/** The kinds of definitions, by their members in the lock file. */
+export const DEFINITION_KINDS = {
   tools: 'tool',
   prompts: 'prompt',
   templates: 'template',
@@ -168,12 +169,12 @@ export class LockedPart {
   }
 
   #difference(
-    list: keyof typeof KINDS,
+    list: keyof typeof DEFINITION_KINDS,
     name: string,
     change: Difference['change'],
     fields: Difference['fields'] = [],
   ): Difference {
-    return { server: this.server, kind: KINDS[list], name, change, fields }
+    return { server: this.server, kind: DEFINITION_KINDS[list], name, change, fields }
   }
 
   /** Returns the paths to ignore in a part of the server; undefined if all of it is ignored. */

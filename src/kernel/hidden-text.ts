@@ -6,7 +6,8 @@ const HIDDEN =
 const ALL = new RegExp(HIDDEN, 'gu')
 const ALL_AND_MARKUP = new RegExp(`${HIDDEN}|[\`<>]`, 'gu')
 
-const escaped = (sign: string): string =>
+/** Writes each UTF-16 unit of a text as `\uXXXX`. */
+export const escapeUnits = (sign: string): string =>
   Array.from(
     { length: sign.length },
     (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`,
@@ -17,10 +18,10 @@ const escaped = (sign: string): string =>
  * meaning.
  */
 export const showHidden = (text: string): string =>
-  text.replace(ALL, sign => (sign === '\n' ? sign : escaped(sign)))
+  text.replace(ALL, sign => (sign === '\n' ? sign : escapeUnits(sign)))
 
 /** Writes hidden characters, backticks and angle brackets of a foreign text as `\uXXXX`. */
-export const escapeForeign = (text: string): string => text.replace(ALL_AND_MARKUP, escaped)
+export const escapeForeign = (text: string): string => text.replace(ALL_AND_MARKUP, escapeUnits)
 
 /** Returns the hidden characters of a text except line feeds and tabs, each once, such as `U+200B`. */
 export const hiddenCodePoints = (text: string): readonly string[] => [

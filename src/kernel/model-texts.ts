@@ -1,17 +1,18 @@
-import type { SentServer } from './definitions.js'
+import { DEFINITION_KINDS, type SentServer } from './definitions.js'
 import { elementsOf, type JsonText, kindOf, memberOf, membersOf, stringOf } from './json/text.js'
+import { LOCKED_LISTS, type LockedList } from './lock-file.js'
 
 /** A text of a server that models read. */
 export interface ModelText {
   /** The server's own name of the tool, prompt or template; empty for instructions. */
   readonly item: string
-  readonly kind: 'tool' | 'prompt' | 'template' | 'instructions'
+  readonly kind: (typeof DEFINITION_KINDS)[keyof typeof DEFINITION_KINDS]
   /** The member, such as `description`, or its place, such as `inputSchema/properties/a/title`. */
   readonly member: string
   readonly text: string
 }
 
-const KINDS = { tools: 'tool', prompts: 'prompt', templates: 'template' } as const
+const MEMBERS = ['name', 'title', 'description', 'annotations', 'arguments', 'inputSchema', 'outputSchema']
 const SHOWN: ReadonlySet<string> = new Set(['name', 'title', 'description'])
 /** Maximum depth at which descriptions are read in a schema. */
 const DEPTH_MAX = 32
@@ -21,22 +22,15 @@ export const modelTexts = (sent: SentServer): readonly ModelText[] => [
   ...(sent.instructions === undefined
     ? []
     : [{ item: '', kind: 'instructions', member: 'instructions', text: sent.instructions } as const]),
-  ...(['tools', 'prompts', 'templates'] as const).flatMap(list =>
-    [...sent[list]].flatMap(([item, text]) =>
-      ['name', 'title', 'description', 'annotations', 'arguments', 'inputSchema', 'outputSchema'].flatMap(
-        member => {
-          const value = memberOf(text, member)
-          return value === undefined
-            ? []
-            : textsIn(value, member, SHOWN.has(member), 0).map(found => ({
-                ...found,
-                ...{ item, kind: KINDS[list] },
-              }))
-        },
-      ),
-    ),
-  ),
+  ...LOCKED_LISTS.flatMap(list => [...sent[list]].flatMap(([own, item]) => textsOfItem(list, own, item))),
 ]
+
+const textsOfItem = (list: LockedList, own: string, item: JsonText): readonly ModelText[] =>
+  MEMBERS.flatMap(member => {
+    const value = memberOf(item, member)
+    const found = value === undefined ? [] : textsIn(value, member, SHOWN.has(member), 0)
+    return found.map(each => ({ ...each, item: own, kind: DEFINITION_KINDS[list] }))
+  })
 
 /** Returns the titles and descriptions in a value, or the value itself if it is shown. */
 const textsIn = (

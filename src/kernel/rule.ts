@@ -38,7 +38,12 @@ export interface Rate {
 /** How a rule with `"then": "ask"` asks. */
 export interface AskRule {
   /** Another person who decides; undefined for the caller. */
-  readonly of: { readonly people?: readonly string[]; readonly scopes?: readonly string[] } | undefined
+  readonly of:
+    | {
+        readonly people?: readonly string[] | undefined
+        readonly scopes?: readonly string[] | undefined
+      }
+    | undefined
   readonly via: 'client' | 'page'
   /** As written, such as `5m`. */
   readonly timeout: string

@@ -1,5 +1,5 @@
 import type { Caller, Proof } from '../../kernel/caller.js'
-import { type ScopeImplies, withImplied } from './scopes.js'
+import { type ScopeImplies, withImplied } from '../../kernel/implied-scopes.js'
 import type { TokenTable, VerifiedToken } from './tokens.js'
 
 /** Configured people and scopes; may change at any time. */

@@ -1,8 +1,8 @@
 import type { Node } from 'jsonc-parser'
-import { textMatcherOf } from '../../kernel/globs.js'
-import { canonicalJson, compareDecimals } from '../../kernel/json/canonical.js'
-import { rawText, stringOf } from '../../kernel/json/text.js'
+import { compareDecimals } from '../../kernel/json/canonical.js'
+import { rawText } from '../../kernel/json/text.js'
 import type { AskRule, Rate, Rule, WhenTests } from '../../kernel/rule.js'
+import { PointerTests } from '../../kernel/rule-tests.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { durationMs, type Quantity } from '../schema/duration.js'
@@ -122,9 +122,8 @@ class RuleReader {
   }
 
   #ask({ of, via = 'client', timeout = '5m', remember }: RuleValues['ask'] = {}): AskRule {
-    const people = listOf(of?.people)
     return {
-      of: of && { ...(people && { people }), ...(of.scopes && { scopes: of.scopes }) },
+      of: of && { people: listOf(of.people), scopes: of.scopes },
       via,
       timeout: typeof timeout === 'number' ? `${timeout}ms` : timeout,
       timeoutMs: this.#duration('timeout', timeout, 1),
@@ -182,28 +181,18 @@ const jsonOf = ({ type, children = [], offset, length, value }: Node, text: stri
 }
 
 /** Returns whether no value can pass all tests. */
-const excludeEachOther = ({ equals, oneOf, glob, above, below, present }: WhenTests): boolean => {
+const excludeEachOther = (tests: WhenTests): boolean => {
+  const { equals, oneOf, glob, above, below, present } = tests
+  const literals = equals === undefined ? oneOf : [equals]
+  const others = [literals, glob, above, below].some(test => test !== undefined)
+  if (present === false || !others) return others
+  if (literals !== undefined) {
+    const compiled = new PointerTests(tests)
+    const isPassed = (value: string): boolean =>
+      compiled.pass({ values: [rawText(value)], isAbsent: false, isDoubtful: false }, false) === true
+    return !literals.some(isPassed)
+  }
   const isNumeric = above !== undefined || below !== undefined
-  const literals = [equals === undefined ? undefined : [equals], oneOf].flatMap(list =>
-    list === undefined ? [] : [list.map(text => rawText(text))],
-  )
-  const others = [...literals, glob, above, below].some(test => test !== undefined)
-  if (present === false) return others
   if (glob !== undefined && isNumeric) return true
-  if (above !== undefined && below !== undefined && compareDecimals(above, below) >= 0) return true
-  const globs = glob?.map(textMatcherOf)
-  const [first, ...rest] = literals
-  return (
-    first !== undefined &&
-    !first.some(value => {
-      const [written, text] = [canonicalJson(value), stringOf(value)]
-      const number = /^[-\d]/.test(written) ? written : undefined
-      return (
-        rest.every(list => list.some(each => canonicalJson(each) === written)) &&
-        (globs === undefined || (text !== undefined && globs.some(matches => matches(text)))) &&
-        (above === undefined || (number !== undefined && compareDecimals(number, above) > 0)) &&
-        (below === undefined || (number !== undefined && compareDecimals(number, below) < 0))
-      )
-    })
-  )
+  return above !== undefined && below !== undefined && compareDecimals(above, below) >= 0
 }

@@ -6,15 +6,13 @@ import { flag, glob, objectFix, waitTime, wholeNumber } from './values.js'
 // Unknown keys are errors here: a misspelled condition would match more calls.
 
 /** One pattern, or a list of them. */
-const patterns = (example: string, about: string) => {
-  const error = `Write a pattern such as "${example}", or a list of up to 100.`
-  return z
-    .union([glob(example), z.array(glob(example), { error }).min(1, { error }).max(100, { error })], {
-      error,
-    })
+const patterns = (example: string, about: string) =>
+  oneOrMore(() => glob(example), `Write a pattern such as "${example}", or a list of up to 100.`)
     .optional()
     .describe(about)
-}
+
+const oneOrMore = <T extends z.ZodType>(each: () => T, error: string) =>
+  z.union([each(), z.array(each(), { error }).min(1, { error }).max(100, { error })], { error })
 
 const ANY_FIX = 'Write a text, or a list of up to 100 texts, such as ["*@example.com"].'
 const anyText = () => z.string({ error: ANY_FIX }).max(1000, { error: ANY_FIX })
@@ -30,16 +28,7 @@ const tests = z.strictObject(
       .max(100, { error: LIST_FIX })
       .optional()
       .describe('The value is one of these.'),
-    glob: z
-      .union(
-        [
-          anyText(),
-          z.array(anyText(), { error: ANY_FIX }).min(1, { error: ANY_FIX }).max(100, { error: ANY_FIX }),
-        ],
-        {
-          error: ANY_FIX,
-        },
-      )
+    glob: oneOrMore(anyText, ANY_FIX)
       .optional()
       .describe('The text matches a pattern: `*` stands for any characters, `?` for one; case matters.'),
     above: z.number({ error: NUMBER_FIX }).optional().describe('The number is larger.'),

@@ -1,6 +1,6 @@
-import { withImplied } from '../../auth/resource-server/scopes.js'
 import { cause } from '../../diagnostics/explain.js'
 import { Fault } from '../../kernel/faults.js'
+import { withImplied } from '../../kernel/implied-scopes.js'
 import { JsonTextError, kindOf, objectText, readJson, textOf } from '../../kernel/json/text.js'
 import { type Rule, ruleName } from '../../kernel/rule.js'
 import { LIST_NAMES } from '../../model/listing.js'

@@ -1,4 +1,5 @@
 import { matcherOf } from '../../kernel/globs.js'
+import { withImplied } from '../../kernel/implied-scopes.js'
 import { type Rule, ruleName } from '../../kernel/rule.js'
 import type { ConfigFacts } from '../facts.js'
 import { type Finding, finding } from '../finding.js'
@@ -55,19 +56,9 @@ const canHave = (scopes: readonly string[], auth: NonNullable<Auth>): boolean =>
     ...(auth.issuers.length > 0 ? [scopes] : []),
   ]
   return holders.some(own => {
-    const all = impliedBy(own, scopeImplies)
+    const all = withImplied(own, scopeImplies)
     return scopes.every(scope => all.has(scope))
   })
-}
-
-const impliedBy = (
-  scopes: readonly string[],
-  implies: Readonly<Record<string, readonly string[]>>,
-): ReadonlySet<string> => {
-  const all = new Set(scopes)
-  // A set also visits what is added meanwhile.
-  for (const scope of all) for (const other of implies[scope] ?? []) all.add(other)
-  return all
 }
 
 type Auth = NonNullable<ConfigFacts['loaded']['config']>['auth']

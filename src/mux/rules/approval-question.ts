@@ -1,4 +1,4 @@
-import { escapeForeign } from '../../kernel/hidden-text.js'
+import { escapeForeign, escapeUnits } from '../../kernel/hidden-text.js'
 import { canonicalJson } from '../../kernel/json/canonical.js'
 import { elementsOf, type JsonText, kindOf, membersOf, rawText, stringOf } from '../../kernel/json/text.js'
 import { type Rule, ruleName } from '../../kernel/rule.js'
@@ -6,10 +6,7 @@ import { maskSecrets } from '../../kernel/secrets/mask.js'
 
 /** Writes a name or URI as JSON in ASCII, whole: its end may be what matters. */
 const shownName = (name: string): string =>
-  escapeForeign(JSON.stringify(maskSecrets(name))).replace(
-    /[^ -~]/g,
-    unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  escapeForeign(JSON.stringify(maskSecrets(name))).replace(/[^ -~]/g, escapeUnits)
 
 const LIST_MAX = 20
 const MEMBERS_MAX = 50
@@ -38,7 +35,8 @@ class ShownValue {
       case 'number':
       case 'boolean':
       case 'null':
-        return this.#scalar(canonicalJson(value))
+        // A number can be long too.
+        return this.#cut(canonicalJson(value), text => text)
     }
   }
 
@@ -64,18 +62,14 @@ class ShownValue {
   }
 
   #string(text: string): string {
-    const plain = maskSecrets(text)
-    const characters = Array.from(plain)
-    const left = characters.length - this.#stringChars
-    if (left <= 0) return escapeForeign(JSON.stringify(plain))
-    const kept = characters.slice(0, this.#stringChars).join('')
-    return escapeForeign(JSON.stringify(`${kept}…`)) + this.#rest(left, 'characters')
+    return this.#cut(maskSecrets(text), kept => escapeForeign(JSON.stringify(kept)))
   }
 
-  /** A number can be long too. */
-  #scalar(text: string): string {
-    const left = text.length - this.#stringChars
-    return left <= 0 ? text : `${text.slice(0, this.#stringChars)}…${this.#rest(left, 'characters')}`
+  #cut(text: string, write: (kept: string) => string): string {
+    const characters = Array.from(text)
+    const left = characters.length - this.#stringChars
+    if (left <= 0) return write(text)
+    return write(`${characters.slice(0, this.#stringChars).join('')}…`) + this.#rest(left, 'characters')
   }
 
   #rest(count: number, what: string): string {

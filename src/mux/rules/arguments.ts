@@ -1,6 +1,7 @@
 import { JsonCursor } from '../../kernel/json/cursor.js'
 import { OPEN_ARRAY, OPEN_OBJECT } from '../../kernel/json/scan.js'
 import { type JsonText, kindOf, memberOf } from '../../kernel/json/text.js'
+import type { PointerValues } from '../../kernel/rule-tests.js'
 
 /** Maximum number of values that one `*` covers. */
 const COVERED_MAX = 1000
@@ -10,18 +11,6 @@ const INDEX = /^(?:0|[1-9]\d{0,9})$/
 export interface Pointer {
   readonly text: string
   readonly steps: readonly string[]
-}
-
-/** The values at a pointer. */
-export interface PointerValues {
-  readonly values: readonly JsonText[]
-  /** True if the pointer leads nowhere, in at least one of the places that a `*` covers. */
-  readonly isAbsent: boolean
-  /**
-   * True if there may be other values: a member is repeated, so that the server may read either, a `*` covers
-   * too many, or stands below a scalar.
-   */
-  readonly isDoubtful: boolean
 }
 
 const ABSENT: PointerValues = { values: [], isAbsent: true, isDoubtful: false }

@@ -7,7 +7,6 @@ import { type JsonText, textOf } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
 import type { Meter } from '../../kernel/meter.js'
 import type { Rule, Verdict } from '../../kernel/rule.js'
-import type { Counter } from '../../kernel/series.js'
 import type { Viewer } from '../../model/links.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
@@ -74,8 +73,6 @@ export class RuleGate implements CallGate, CurrentRules {
   readonly approvals: CallApprovals | undefined
   readonly #context: RuleGateContext
   readonly #buckets: RateBuckets
-  readonly #counters = new Map<string, Counter>()
-  #epoch: number | undefined
   #policy: Policy
   /** The rules about each listed item. */
   #about = new WeakMap<Owned, readonly CompiledRule[]>()
@@ -127,10 +124,8 @@ export class RuleGate implements CallGate, CurrentRules {
 
   stillAsks(record: RoutedRecord, digest: string): boolean {
     const about = this.#rulesAbout(KINDS[record.method] ?? 'tool', record.owner)
-    const { verdict, by } = decide(about, record, new CallArguments(record.params))
-    const isChanged = verdict === 'allow' && record.owner.lock !== undefined
-    const rule = isChanged ? LOCK_RULE : verdict === 'ask' ? by?.rule : undefined
-    return rule !== undefined && ruleDigest(rule) === digest
+    const { decision, rule } = withLock(record, decide(about, record, new CallArguments(record.params)))
+    return decision === 'ask' && rule !== undefined && ruleDigest(rule) === digest
   }
 
   /** Returns the refusal of a subscription to a resource; undefined if no rule denies it. */
@@ -191,12 +186,8 @@ export class RuleGate implements CallGate, CurrentRules {
 
   #ruled(record: RoutedRecord, { ruling, args, taken }: Decided): CallVerdict | Promise<CallVerdict> {
     if (taken !== 'ok') return this.#limited(record, taken)
-    const { verdict, by } = ruling
-    // A tool that has changed since it was locked is asked about, even if a rule allows it.
-    const isChanged = verdict === 'allow' && record.owner.lock !== undefined
-    const decision = isChanged ? 'ask' : verdict
-    const rule = isChanged ? LOCK_RULE : by?.rule
-    const tests = verdict === 'allow' ? [] : (by?.matched(args) ?? [])
+    const { decision, rule } = withLock(record, ruling)
+    const tests = ruling.verdict === 'allow' ? [] : (ruling.by?.matched(args) ?? [])
     this.#note(record, { decision, rule: rule?.id ?? DEFAULT, tests })
     return rule === undefined ? NEXT : this.#apply(record, decision, rule)
   }
@@ -226,17 +217,7 @@ export class RuleGate implements CallGate, CurrentRules {
   }
 
   #count({ rule, decision }: Pick<CallDecision, 'rule' | 'decision'>): void {
-    const { meter } = this.#context
-    if (meter === undefined) return
-    if (meter.epoch !== this.#epoch) this.#counters.clear()
-    this.#epoch = meter.epoch
-    const key = `${rule} ${decision}`
-    let counter = this.#counters.get(key)
-    if (counter === undefined) {
-      counter = meter.counter('mcp_proxy_decisions', rule, decision)
-      this.#counters.set(key, counter)
-    }
-    counter.add()
+    this.#context.meter?.counter('mcp_proxy_decisions', rule, decision).add()
   }
 }
 
@@ -246,6 +227,12 @@ const LOCK_RULE: Rule = {
   ...{ annotations: undefined, when: [], then: 'ask', rates: [], reason: undefined },
   ask: { of: undefined, via: 'client', timeout: '5m', timeoutMs: 5 * 60_000, rememberMs: undefined },
 }
+
+/** A tool that has changed since it was locked is asked about, even if a rule allows it. */
+const withLock = ({ owner }: RoutedRecord, { verdict, by }: Ruling) =>
+  verdict === 'allow' && owner.lock !== undefined
+    ? ({ decision: 'ask', rule: LOCK_RULE } as const)
+    : { decision: verdict, rule: by?.rule }
 
 /**
  * Finds the owners of resources, unless a rule denies them to their subscriber: then it rejects with the

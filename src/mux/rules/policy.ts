@@ -5,9 +5,9 @@ import { matcherOf, textMatcherOf } from '../../kernel/globs.js'
 import { pointerSteps } from '../../kernel/json/pointer.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import { HINT_DEFAULTS, type Hint, type Rate, type Rule, type Verdict } from '../../kernel/rule.js'
+import { every, PointerTests, type TestResult, type Truth } from '../../kernel/rule-tests.js'
 import type { Client } from '../../model/links.js'
 import type { CallArguments, Pointer } from './arguments.js'
-import { every, PointerTests, type TestResult, type Truth } from './tests.js'
 
 /** A tool, prompt, resource or template that rules may match, by the server's own name. */
 export interface RuledItem {

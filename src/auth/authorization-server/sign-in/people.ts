@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../../../config/types.js'
 import type { Principal } from '../../../kernel/caller.js'
+import { withImplied } from '../../../kernel/implied-scopes.js'
 import { tokenHash } from '../../../kernel/secrets/personal-token.js'
-import { withImplied } from '../../resource-server/scopes.js'
 
 /** A signed-in user, with the groups from an identity provider. */
 export interface Account {

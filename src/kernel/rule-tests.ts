@@ -1,8 +1,19 @@
-import { textMatcherOf } from '../../kernel/globs.js'
-import { canonicalJson, compareDecimals } from '../../kernel/json/canonical.js'
-import { type JsonText, kindOf, rawText, smallInteger, stringOf } from '../../kernel/json/text.js'
-import type { WhenTests } from '../../kernel/rule.js'
-import type { PointerValues } from './arguments.js'
+import { textMatcherOf } from './globs.js'
+import { canonicalJson, compareDecimals } from './json/canonical.js'
+import { type JsonText, kindOf, rawText, smallInteger, stringOf } from './json/text.js'
+import type { WhenTests } from './rule.js'
+
+/** The values at a pointer. */
+export interface PointerValues {
+  readonly values: readonly JsonText[]
+  /** True if the pointer leads nowhere, in at least one of the places that a `*` covers. */
+  readonly isAbsent: boolean
+  /**
+   * True if there may be other values: a member is repeated, so that the server may read either, a `*` covers
+   * too many, or stands below a scalar.
+   */
+  readonly isDoubtful: boolean
+}
 
 /** Whether a test holds; undefined if that is not known, because the server may read something else. */
 export type Truth = boolean | undefined
