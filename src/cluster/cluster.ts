@@ -7,7 +7,7 @@ import type { SessionDirectory } from '../rpc/adopted-session.js'
 import type { HttpClient, HttpHandler, HttpHeaders, HttpRequest, OutboundExchange } from '../wire/http.js'
 import type { Relay } from '../wire/relay.js'
 import { Broadcasts } from './broadcasts.js'
-import { Directory } from './directory.js'
+import { Directory, type SessionMoves } from './directory.js'
 import { Engine } from './engine/engine.js'
 import { createEngineStore } from './engine/engine-store.js'
 import type { ClusterMember, ClusterStore, MemberFacts, RateBucket } from './engine/store.js'
@@ -55,16 +55,13 @@ export interface RelayedEndpoint {
 }
 
 /** The cluster part of the status. */
-export interface ClusterStatus {
+export interface ClusterStatus extends SessionMoves {
   readonly engine: 'up' | 'down'
   readonly state: 'ready' | 'degraded' | 'draining' | 'fenced' | 'keys'
   readonly members: readonly (Pick<ClusterMember, 'id' | 'address' | 'state' | 'version'> & {
     readonly isSelf: boolean
   })[]
   readonly sessions: number
-  /** Takeovers by result; in `raced`, another replica won. */
-  readonly adoptions: Directory['adoptions']
-  readonly handovers: Directory['handovers']
   readonly forwarded: number
   readonly unknown: number
   readonly refused: number

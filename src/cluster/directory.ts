@@ -59,8 +59,16 @@ export type Whereabouts =
   | { readonly is: 'over' }
   | { readonly is: 'unsure' }
 
+/** Counts the sessions that moved between replicas. */
+export interface SessionMoves {
+  /** Sessions taken over by their record or by their id alone, and attempts that another replica won. */
+  readonly adoptions: Readonly<Record<'record' | 'rebuilt' | 'raced', number>>
+  /** Sessions given up for other replicas, and those whose handover the engine did not record. */
+  readonly handovers: Readonly<Record<'given' | 'failed', number>>
+}
+
 /** Publishes the sessions of this replica and takes over sessions of dead ones. */
-export class Directory implements SessionDirectory, Publisher {
+export class Directory implements SessionDirectory, Publisher, SessionMoves {
   readonly #options: DirectoryOptions
   /** By sid. */
   readonly #own = new Map<string, Own>()
@@ -70,9 +78,7 @@ export class Directory implements SessionDirectory, Publisher {
   readonly #upkeep: Timer
   readonly #counts: SessionCounts
   #settle: Timer | undefined
-  /** Sessions taken over by their record or by their id alone, and attempts that another replica won. */
   readonly adoptions = { record: 0, rebuilt: 0, raced: 0 }
-  /** Sessions given up for other replicas, and those whose handover the engine did not record. */
   readonly handovers = { given: 0, failed: 0 }
   #host: SessionHost | undefined
 
