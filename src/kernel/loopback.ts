@@ -10,3 +10,6 @@ export const isUnencrypted = (url: string): boolean => {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !isLoopbackHost(hostname)
 }
+
+/** Reports whether a host, with or without brackets, is for listening on all addresses only. */
+export const isWildcardHost = (host: string): boolean => /^(?:|0\.0\.0\.0|::|\[::\])$/.test(host)

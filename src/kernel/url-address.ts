@@ -1,3 +1,5 @@
+import { isWildcardHost } from './loopback.js'
+
 /** Returns a host of a URL without the brackets of an IPv6 address, as sockets take it. */
 export const bareHost = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
@@ -6,3 +8,11 @@ export const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): numb
   if (port !== '') return Number(port)
   return protocol === 'https:' || protocol === 'wss:' ? 443 : 80
 }
+
+/** Returns a host as URLs and `Host` headers contain it: an IPv6 address in brackets. */
+export const bracketedHost = (host: string): string =>
+  host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+
+/** Returns a listen address as clients on this machine write it in a URL: loopback for a wildcard. */
+export const localUrlHost = (host: string): string =>
+  isWildcardHost(host) ? '127.0.0.1' : bracketedHost(host)

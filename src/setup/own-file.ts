@@ -8,6 +8,7 @@ import { isSwitchedOff, OFF_IF_FALSE, OFF_IF_TRUE } from '../config/schema/keys.
 import type { Environment } from '../config/types.js'
 import { BASE_PATH } from '../kernel/base-url.js'
 import { isObject } from '../kernel/object.js'
+import { localUrlHost } from '../kernel/url-address.js'
 import type { ClientMachine } from './clients/machine.js'
 import type { FileChange } from './edit/change.js'
 import { type OpenFile, openFile } from './files/edit-file.js'
@@ -90,7 +91,8 @@ const containerIn = (root: Readonly<Record<string, unknown>>): readonly string[]
 
 const urlsOf = ({ host, port, path }: Readonly<Record<string, unknown>>): readonly string[] => {
   const base = typeof path === 'string' && BASE_PATH.test(path) ? path : ''
-  const hosts = [typeof host === 'string' ? host : DEFAULTS.listen.host, 'localhost', '127.0.0.1']
+  const own = localUrlHost(typeof host === 'string' ? host : DEFAULTS.listen.host)
+  const hosts = [...new Set([own, 'localhost', '127.0.0.1', '[::1]'])]
   const number = typeof port === 'number' ? port : DEFAULTS.listen.port
   return hosts.flatMap(each =>
     ['mcp', 'sse', 'ws'].map(end => `${end === 'ws' ? 'ws' : 'http'}://${each}:${number}${base}/${end}`),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareHost, portOf } from '../../src/kernel/url-address.js'
+import { bareHost, bracketedHost, localUrlHost, portOf } from '../../src/kernel/url-address.js'
 
 t.test('a URL has a host and a port that sockets take', t => {
   const cases = [
@@ -13,5 +13,22 @@ t.test('a URL has a host and a port that sockets take', t => {
     const url = new URL(text)
     t.same([bareHost(url.hostname), portOf(url)], [host, port], text)
   }
+  t.end()
+})
+
+t.test('an address to listen on becomes a host for URLs', t => {
+  for (const [host, inUrl] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['proxy.test', 'proxy.test'],
+    ['::1', '[::1]'],
+    ['[::1]', '[::1]'],
+    ['fd00::7', '[fd00::7]'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['::', '127.0.0.1'],
+    ['[::]', '127.0.0.1'],
+    ['', '127.0.0.1'],
+  ] as const)
+    t.equal(localUrlHost(host), inUrl, host)
+  t.equal(bracketedHost('::'), '[::]')
   t.end()
 })

@@ -9,6 +9,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import type { Meter } from '../../kernel/meter.js'
+import { bracketedHost } from '../../kernel/url-address.js'
 import { createHttpClient } from '../../transport/http/client.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { errorDenial } from '../../transport/http/responder.js'
@@ -102,7 +103,7 @@ export const joinCluster = async (config: ClusterConfig, context: JoinContext): 
 }
 
 const hostPort = ({ host, port }: { readonly host: string; readonly port: number }): string =>
-  `${host.includes(':') ? `[${host}]` : host}:${port}`
+  `${bracketedHost(host)}:${port}`
 
 /** With port 0, the other replicas need the assigned port. */
 const addressOf = ({ peer: { listen, advertise } }: ClusterConfig, { port }: HttpPort): string => {

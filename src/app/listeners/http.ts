@@ -23,6 +23,7 @@ import type { Principal, RenewCaller } from '../../kernel/caller.js'
 import { lateModule } from '../../kernel/late-module.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import type { RefusalReason } from '../../kernel/meter.js'
+import { localUrlHost } from '../../kernel/url-address.js'
 import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { sealedSessionsOf } from '../../state/sealed-sessions.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
@@ -134,7 +135,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     }),
     ...{ other, bounds, refused, log, clock },
   })
-  const local = `http://${urlHost(listener.host)}:${listener.port}${base.path}`
+  const local = `http://${localUrlHost(listener.host)}:${listener.port}${base.path}`
   origin = await opened(local).catch(async (thrown: unknown) => {
     await listener.close()
     throw thrown
@@ -295,12 +296,6 @@ const extensionsOf = (auth: AuthConfig | undefined): readonly string[] =>
   auth?.embedded === undefined || auth.embedded.clients.length === 0
     ? []
     : ['io.modelcontextprotocol/oauth-client-credentials']
-
-/** Returns a host for URLs: loopback for a wildcard address. */
-const urlHost = (host: string): string => {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
-}
 
 const wsServer = lateModule(() => import('../../transport/ws/server.js'))
 

@@ -19,6 +19,7 @@ import { Fault, systemCode } from '../../kernel/faults.js'
 import { IDENTITY } from '../../kernel/machine/identity.js'
 import { isObject } from '../../kernel/object.js'
 import { plainLine } from '../../kernel/secrets/plain-text.js'
+import { bareHost } from '../../kernel/url-address.js'
 import { askDaemon } from '../../shim/ask.js'
 import { abandonedDrafts, isAbandoned } from '../../shim/lock.js'
 import { isAbsent, isDenied, placeId, placeOf, type RuntimePaths, thisMachine } from '../../shim/place.js'
@@ -174,7 +175,8 @@ export const configuredPort = async (
 ): Promise<PortFacts | undefined> => {
   const listen = config?.loaded.config?.listen
   if (listen === undefined || !listen.http || listen.port === 0) return undefined
-  const { host, port, isGiven } = listen
+  const { port, isGiven } = listen
+  const host = bareHost(listen.host)
   if (daemon?.status !== undefined) return { host, port, isGiven, takenBy: undefined }
   if (!(await isTaken(host, port))) return { host, port, isGiven, takenBy: undefined }
   const ours = (await runningProxies()).find(

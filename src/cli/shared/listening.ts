@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { AuthConfig, ListenConfig } from '../../config/types.js'
 import { type Cause, cause, explain } from '../../diagnostics/explain.js'
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost, isWildcardHost } from '../../kernel/loopback.js'
 import { isNamedPipe, socketPathOf } from '../../kernel/machine/socket-path.js'
 import { bareHost } from '../../kernel/url-address.js'
 import { printToStderr } from './output/output.js'
@@ -27,7 +27,6 @@ export interface ListenFlags {
 }
 
 const PORT_MAX = 65_535
-const WILDCARDS = ['0.0.0.0', '::', '']
 
 /**
  * Resolves the listen address. Flags override the file; `--host` or `--port` enables HTTP. Throws a CliError
@@ -82,7 +81,7 @@ const checkNames = (host: string, allowedHosts: readonly string[], auth: AuthCon
   if (auth !== undefined && (auth.issuers.length > 0 || auth.embedded !== undefined)) {
     throw addressError(EXIT.configuration, cause('cli.no-public-url', { host }))
   }
-  if (WILDCARDS.includes(host) && allowedHosts.length === 0) {
+  if (isWildcardHost(host) && allowedHosts.length === 0) {
     printToStderr(
       `mcp-proxy: only requests to localhost will be answered on ${host}; name other hosts in ` +
         'listen.allowedHosts or with --allowed-host',

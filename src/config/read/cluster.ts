@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { isWildcardHost } from '../../kernel/loopback.js'
 import { syntaxValueOf } from '../file/syntax.js'
 import { itemAt, members, type TreeItem } from '../file/tree.js'
 import { KEYS } from '../schema/keys.generated.js'
@@ -86,8 +87,6 @@ const readUrl = (item: TreeItem, context: ReadContext): string | undefined => {
   return undefined
 }
 
-const WILDCARDS = new Set(['0.0.0.0', '::'])
-
 const readPeer = (
   cluster: TreeItem,
   values: ClusterValues['peer'],
@@ -102,7 +101,7 @@ const readPeer = (
   }
   const listen = address('listen', '0.0.0.0:8809')
   const advertise = values.advertise === undefined ? undefined : address('advertise', '10.0.0.7:8809')
-  if (listen !== undefined && WILDCARDS.has(listen.host) && values.advertise === undefined) {
+  if (listen !== undefined && isWildcardHost(listen.host) && values.advertise === undefined) {
     context.report.error(at('listen'), {
       message: 'the other replicas cannot connect to a wildcard address',
       fix: 'Add "advertise" with the address of this replica, such as "${POD_IP}:8809".',

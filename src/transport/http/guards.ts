@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLoopbackHost } from '../../kernel/loopback.js'
+import { isLoopbackHost, isWildcardHost } from '../../kernel/loopback.js'
+import { bracketedHost } from '../../kernel/url-address.js'
 
 /** A valid `Host`: a name, an IPv4 or a bracketed IPv6 address, and an optional port (RFC 9110 §7.2). */
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/
@@ -8,9 +9,6 @@ const HAS_PORT = /:\d{1,5}$/
 
 /** Names that always resolve to this machine, regardless of DNS. */
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
-
-/** Addresses for listening only. */
-const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', ''])
 
 const DEFAULT_PORTS = ['80', '443']
 
@@ -21,13 +19,11 @@ export interface Reachable {
   readonly configured: readonly string[]
 }
 
-const bracketed = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
-
 /** Returns the spellings of an entry without a port: bare, with our port, or with a TLS proxy's. */
 function spellings(entry: string, port: number): string[] {
   const name = entry.trim().toLowerCase()
   if (!HAS_PORT.test(name) || /^[^[]*:.*:/.test(name)) {
-    const plain = bracketed(name)
+    const plain = bracketedHost(name)
     return [plain, `${plain}:${port}`, ...DEFAULT_PORTS.map(known => `${plain}:${known}`)]
   }
   const colon = name.lastIndexOf(':')
@@ -36,7 +32,7 @@ function spellings(entry: string, port: number): string[] {
 
 /** Returns all allowed `Host` headers in lower case, for `hostAllowed`. */
 export function resolveHosts({ host, port, configured }: Reachable): ReadonlySet<string> {
-  const own = WILDCARDS.has(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketed(host.toLowerCase())]
+  const own = isWildcardHost(host) ? LOOPBACK_NAMES : [...LOOPBACK_NAMES, bracketedHost(host.toLowerCase())]
   const all = [
     ...own.flatMap(name => [name, `${name}:${port}`]),
     ...configured.flatMap(entry => spellings(entry, port)),
@@ -66,7 +62,7 @@ export function isDirect({
   socket: { localAddress = '', localPort },
 }: Addressed): boolean {
   const [, name = '', port = '80'] = /^(.*?)(?::(\d{1,5}))?$/.exec(host.toLowerCase()) ?? []
-  const ours = bracketed(localAddress.replace(/^::ffff:/, ''))
+  const ours = bracketedHost(localAddress.replace(/^::ffff:/, ''))
   const isOurs = isLoopbackHost(name) || name === ours
   return isOurs && Number(port) === localPort
 }

@@ -1,8 +1,9 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Fault } from '../../kernel/faults.js'
 import type { ForwardProxy } from '../../kernel/machine/forward-proxy.js'
+import { bracketedHost } from '../../kernel/url-address.js'
 import { proxyFault, proxyStatusFault } from './faults.js'
 import { proxyAddress } from './proxy-address.js'
 
@@ -19,7 +20,7 @@ export interface TunnelTarget {
 export const openTunnel = (proxy: ForwardProxy, target: TunnelTarget, ms: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const { protocol, host, port, headers } = proxyAddress(proxy)
-    const to = `${isIPv6(target.host) ? `[${target.host}]` : target.host}:${target.port}`
+    const to = `${bracketedHost(target.host)}:${target.port}`
     const send = protocol === 'https:' ? requestHttps : requestHttp
     const options = {
       method: 'CONNECT',

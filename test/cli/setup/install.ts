@@ -70,6 +70,16 @@ t.test('install prints an entry, and reports unsupported clients and options', a
   writeFileSync(below, '{ "listen": { "path": "/tools", "port": 7001 }, "mcpServers": {} }')
   const entry = ['codex', '--print', '--via', 'http', '--config', below]
   t.match(await runHere(t, 'install', ...entry), { out: 'url = "http://127.0.0.1:7001/tools/mcp"\n' })
+  for (const [host, inUrl] of [
+    ['::1', '[::1]'],
+    ['[::1]', '[::1]'],
+    ['::', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+  ]) {
+    const listen = { host, path: '/tools', port: 7001 }
+    writeFileSync(below, JSON.stringify({ listen, mcpServers: {} }))
+    t.match(await runHere(t, 'install', ...entry), { out: `url = "http://${inUrl}:7001/tools/mcp"\n` })
+  }
   for (const [words, code, says] of [
     [[], 2, /which client\?/],
     [['curser'], 2, /did you mean cursor\?/],
