@@ -155,6 +155,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
       for (const each of [http, listener]) each.shed()
     },
     async close() {
+      if (context.isDraining()) await listener.leave()
       renewal?.close()
       context.connect.links.closed(origin)
       for (const part of [http, sse, connect, resourceServer()?.authServer]) part?.close()

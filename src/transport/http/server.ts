@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { RenewCaller } from '../../kernel/caller.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
@@ -32,6 +32,11 @@ export interface HttpPort {
   shed(): void
   /** Applies new rules: ends event streams of callers without a valid credential. */
   renewCallers(renew: RenewCaller): void
+  /**
+   * Stops listening, and answers the requests that clients are sending on open connections: a connection that
+   * closes instead leaves it unclear whether they ran. Resolves after `LEAVE_MS` at the latest.
+   */
+  leave(): Promise<void>
   /** Stops listening and closes all connections, busy ones after a while; never rejects. */
   close(): Promise<void>
 }
@@ -40,6 +45,7 @@ const DRAIN_MS = 2000
 /** Silence of a connection after which the system checks that the other machine is still there. */
 const PROBE_AFTER_MS = 60_000
 const DRAIN_POLL_MS = 50
+const LEAVE_MS = 500
 
 /** Parser errors with a limit and status of their own. */
 const PARSER_LIMITS: Readonly<Record<string, { readonly limit: LimitName; readonly status: number }>> = {
@@ -162,6 +168,15 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> 
   return {
     host: options.host,
     port,
+    leave: () =>
+      new Promise(resolve => {
+        const timer = clock.after(LEAVE_MS, resolve)
+        // The HTTP server's own `close` also closes idle connections.
+        NetServer.prototype.close.call(server, () => {
+          timer.cancel()
+          resolve()
+        })
+      }),
     connections: () => sockets.size,
     shed: () => server.closeIdleConnections(),
     renewCallers: renew => gate.renewCallers(renew),

@@ -867,6 +867,27 @@ t.test('connections end with their next answer while clients should go elsewhere
   t.match(seen.text, /^HTTP\/1.1 200 .*^Connection: close\r$/ms)
 })
 
+t.test('a port that leaves answers requests on open connections, and takes no new ones', async t => {
+  const clock = new FakeClock()
+  const { listener } = await listening(t, echo, { clock, isLeaving: () => true })
+  const ping = `GET /mcp HTTP/1.1\r\nHost: localhost:${listener.port}\r\n\r\n`
+  const [used, idle] = [raw(t, listener.port), raw(t, listener.port)]
+  await until(() => listener.connections() === 2, 'two connections')
+  const left = listener.leave()
+  const late = raw(t, listener.port)
+  await until(() => late.seen.closed, 'a refused connection')
+  used.socket.write(ping)
+  await until(() => used.seen.closed, 'an answer')
+  t.match(used.seen.text, /^HTTP\/1.1 200 /)
+  t.equal(idle.seen.closed, false)
+  clock.advance(500)
+  await left
+  const closed = listener.close()
+  clock.advance(2000)
+  await closed
+  await until(() => idle.seen.closed, 'the end of the idle connection')
+})
+
 t.test('close lets a short answer finish, cuts a stream off, and takes no new connection', async t => {
   const responders: HttpResponder[] = []
   const clock = new FakeClock()
