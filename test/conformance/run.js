@@ -12,11 +12,14 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { runFacts, takeJsonFile } from '../run-facts.js'
 import { EXPECTED } from './expected.mjs'
+import { joinSuite, openSuite } from './suite.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '../..')
-const SUITE = join(root, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
 const PROXY = join(root, 'bin/mcp-proxy.js')
+/** How many scenarios about tasks, which wait most of the time, and about sign-ins run at the same time. */
+const TASK_LANES = 4
+const AUTH_LANES = 2
 /** How much of what the suite printed is shown of a run that is worse. */
 const OUTPUT_CHARS = 20_000
 const PASSED = /^[✓✗~]\s+([\w/-]+): (\d+) passed, (\d+) failed/
@@ -94,20 +97,6 @@ const start = (args, env) =>
     })
   })
 
-/** Runs the suite and resolves with its output. */
-const runSuite = (args, env = {}) =>
-  new Promise(resolve => {
-    const hook = ['--import', join(here, 'on-node-20.mjs')]
-    const suite = spawn(process.execPath, [...hook, SUITE, ...args], {
-      cwd: root,
-      env: { ...process.env, ...env },
-    })
-    let output = ''
-    suite.stdout.on('data', chunk => (output += chunk))
-    suite.stderr.on('data', chunk => (output += chunk))
-    suite.on('close', () => resolve(output))
-  })
-
 /**
  * Runs `use` with the variables of a new state folder. A proxy keeps what it knows of a server by address,
  * and ports come again: lists of an earlier scenario would answer for the server of this one.
@@ -138,20 +127,32 @@ const scored = (scenario, output) => {
   return `${output}\n✓ ${scenario}: ${passed} passed, ${all - passed} failed`
 }
 
-const runTasks = async server => {
-  const listed = await runSuite(['list', '--requirements', '2026-07-28'])
-  const names = [...listed.matchAll(/- (tasks-[\w-]+) \[server\]/g)].map(([, name]) => name)
-  const runs = names.map(async name =>
-    scored(name, await runSuite([...server, '--scenario', name, '--force'])),
-  )
-  return (await Promise.all(runs)).join('\n')
+/** Resolves with the results of `work` with each item, of which so many run at the same time. */
+const inLanes = async (lanes, items, work) => {
+  const waiting = [...items.entries()]
+  const results = []
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      results[next[0]] = await work(next[1])
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return results
 }
 
-const runServer = async ({ era, way, selection }, env) => {
+const runTasks = async (suite, server) => {
+  const listed = await suite.run(['list', '--requirements', '2026-07-28'])
+  const names = [...listed.matchAll(/- (tasks-[\w-]+) \[server\]/g)].map(([, name]) => name)
+  const outputs = await inLanes(TASK_LANES, names, async name =>
+    scored(name, await suite.run([...server, '--scenario', name, '--force'])),
+  )
+  return outputs.join('\n')
+}
+
+const runServer = async ({ era, way, selection }, suite, env) => {
   const started = []
   for (const args of WAYS[way](FIXTURES[era])) started.push(await start(args(started.at(-1)?.url), env))
   const server = ['server', '--url', started.at(-1).url]
-  const output = await (era === 'tasks' ? runTasks(server) : runSuite([...server, ...selection]))
+  const output = await (era === 'tasks' ? runTasks(suite, server) : suite.run([...server, ...selection]))
   for (const { child } of started.reverse()) {
     child.removeAllListeners('exit')
     child.stdin.end()
@@ -161,9 +162,9 @@ const runServer = async ({ era, way, selection }, env) => {
 }
 
 /** The scenarios for clients of a revision, or of the extensions, that are about authorization or are not. */
-const clientScenarios = async (revision, isAuth) => {
+const clientScenarios = async (suite, revision, isAuth) => {
   const selection = revision in NEWEST || revision === 'extensions' ? '--requirements' : '--spec-version'
-  const listed = await runSuite(['list', selection, revision === 'extensions' ? '2025-11-25' : revision])
+  const listed = await suite.run(['list', selection, revision === 'extensions' ? '2025-11-25' : revision])
   if (revision === 'extensions')
     return [...listed.matchAll(/- (auth\/[\w-]+) \[client\]/g)].map(([, name]) => name)
   const [, own = ''] = /Client scenarios[^\n]*\n([\s\S]*?)\n\n/.exec(`${listed}\n\n`) ?? []
@@ -171,24 +172,18 @@ const clientScenarios = async (revision, isAuth) => {
   return names.filter(name => name.startsWith('auth/') === isAuth)
 }
 
-/** Some measure times, and have the machine to themselves; sign-ins go two at a time. */
-const runClient = async ({ revision, era, way }) => {
+/** Some measure times, and have the machine to themselves; sign-ins do not. */
+const runClient = async ({ revision, era, way }, suite) => {
   const isAuth = way === 'signing in'
   const command = `${process.execPath} ${join(here, isAuth ? 'auth-client.mjs' : 'client.mjs')}`
   const selection = revision === 'extensions' ? ['--force'] : ['--spec-version', revision]
   const runScenario = async scenario => {
     const args = ['client', '--command', command, '--scenario', scenario, ...selection]
-    const output = await withState(env => runSuite(args, { ...env, CONFORMANCE_CLIENT: era }))
+    const output = await withState(env => suite.run(args, { ...env, CONFORMANCE_CLIENT: era }))
     return scored(scenario, output)
   }
-  const waiting = await clientScenarios(revision, isAuth)
-  const outputs = []
-  const work = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      outputs.push(await runScenario(next))
-  }
-  await Promise.all(isAuth ? [work(), work()] : [work()])
-  return outputs.join('\n')
+  const scenarios = await clientScenarios(suite, revision, isAuth)
+  return (await inLanes(isAuth ? AUTH_LANES : 1, scenarios, runScenario)).join('\n')
 }
 
 /** What is not as it must be: worse than directly without a reason, or as good in spite of one. */
@@ -219,11 +214,22 @@ const isNeeded = run =>
   wanted.includes(run) || (run.way === 'directly' && wanted.some(({ revision }) => revision === run.revision))
 const direct = new Map()
 
+/** Resolves with what the suite printed about a run. */
+const outputOf = async run => {
+  const suite = openSuite()
+  try {
+    if (run.way in SUBJECTS) return await runClient(run, suite)
+    return await withState(env => runServer(run, suite, env))
+  } finally {
+    suite.close()
+  }
+}
+
 /** Runs the suite once, and resolves with a row of the table. */
 const rowOf = async run => {
   const name = nameOf(run)
   const isClient = run.way in SUBJECTS
-  const output = await (isClient ? runClient(run) : withState(env => runServer(run, env)))
+  const output = await outputOf(run)
   const scores = readScores(output, run.era === 'tasks')
   const own = `${run.revision} ${run.era}`
   if (run.way === 'directly') direct.set(own, scores)
@@ -251,6 +257,7 @@ const rowsOf = async runs => {
   return rows
 }
 
+await joinSuite()
 // Servers and clients at the same time: both wait most of the time.
 const table = (await Promise.all([rowsOf(serverRuns), rowsOf([...clientRuns, ...authRuns])])).flat()
 console.table(table.map(({ expected: _, ...row }) => row))
