@@ -27,7 +27,7 @@ export interface BroadcastsOptions {
 export interface BroadcastListener {
   /** Called for each broadcast of any replica, including this one. */
   received(value: Buffer): void
-  /** Called when all broadcasts may be lost: the listener should write its own again. */
+  /** Called when broadcasts may be lost: the listener compares its own values with the stored ones. */
   lost(): void
 }
 
@@ -61,7 +61,7 @@ export class Broadcasts {
     if (generation !== this.#generation || news < this.#seen.version) {
       this.#generation = generation
       this.#seen = { version: 0 }
-      for (const listener of this.#listeners.values()) listener.lost()
+      this.#lost()
     }
     if (news > this.#seen.version) this.readNew()
   }
@@ -133,11 +133,17 @@ export class Broadcasts {
     }
   }
 
+  #lost(): void {
+    for (const listener of this.#listeners.values()) listener.lost()
+  }
+
   async #read(): Promise<void> {
     const { store } = this.#options
     const seen = this.#seen
     for (;;) {
-      const { version, names } = await store.news(seen.version)
+      const { version, names, isCut } = await store.news(seen.version)
+      // A replica that reads the list for the first time has just been told.
+      if (isCut && seen.version > 0) this.#lost()
       for (const name of names) {
         const sealed = await store.noted(name)
         const note = sealed && this.#open(name, sealed)

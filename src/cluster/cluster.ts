@@ -179,6 +179,16 @@ export class Cluster {
     return this.#members.eldest
   }
 
+  /** Reports whether this replica certainly runs singleton tasks: no other one can, while its lease lasts. */
+  get isEldest(): boolean {
+    return this.#members.isSure && this.#members.eldest === undefined
+  }
+
+  /** Updates the list of replicas. Rejects with a Fault `unavailable`. */
+  refresh(): Promise<void> {
+    return this.#members.refresh()
+  }
+
   /** Sends a request of this replica to another one. */
   send(...sent: Parameters<PeerLinks['send']>): OutboundExchange {
     return this.#links.send(...sent)

@@ -198,13 +198,18 @@ export class ClusterMembers {
       await this.#failed(beganMs)
       throw thrown
     }
-    this.#judge(beat, isFirst, heardMs)
+    const hasReturned = this.#judge(beat, isFirst, heardMs)
+    // Another replica may have become the oldest meanwhile, and stays it.
+    if (hasReturned) this.#sinceMs = beat.nowMs
     this.#heard(beat)
     this.#hasFailed = false
     if (this.#isUnchecked) await onReturn()
     this.#isUnchecked = false
     this.#sureUntilMs = beganMs + leaseMs
     onBeat(beat)
+    if (!hasReturned) return
+    this.#again?.cancel()
+    this.#again = clock.after(0, () => void this.#beat().catch(() => undefined))
   }
 
   /** Keeps the lease without the engine while no other replica can see it as expired. */
@@ -220,8 +225,11 @@ export class ClusterMembers {
     if (!this.isSure) onFenced()
   }
 
-  /** Decides after each answer whether sessions were lost and when takeovers may start. */
-  #judge(beat: Beat, isFirst: boolean, heardMs: number): void {
+  /**
+   * Decides after each answer whether sessions were lost and when takeovers may start. Returns true if the
+   * other replicas took this one for dead.
+   */
+  #judge(beat: Beat, isFirst: boolean, heardMs: number): boolean {
     const { clock, leaseMs } = this.#options
     const isNew = this.#isNewGeneration(beat)
     const wasOver = beat.wasOver && !isFirst
@@ -231,6 +239,7 @@ export class ClusterMembers {
     const longMs = leaseMs - leaseMs / BEATS_PER_LEASE
     const isLong = this.#hasFailed && !isFirst && clock.nowMs() - heardMs >= longMs
     if (isNew || isLong) this.#mayClaimMs = clock.nowMs() + 2 * leaseMs
+    return wasOver && !isNew
   }
 
   /** Reports whether the engine lost its data. */
@@ -244,8 +253,10 @@ export class ClusterMembers {
     this.#heardMs = this.#options.clock.nowMs()
     // Replicas that were alive before the failure count as alive until they had time to renew.
     const before = this.#heardMs < this.#mayClaimMs ? this.#all : []
-    this.#all = new Map([...before, ...members.map(member => [member.id, member] as const)])
     if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
+    // The next beat publishes the own time.
+    const current = members.map(each => (each.id === this.id ? { ...each, sinceMs: this.#sinceMs } : each))
+    this.#all = new Map([...before, ...current.map(member => [member.id, member] as const)])
     this.#generation = generation
     if (this.#state !== 'draining') this.#checkKeys()
     this.#checkDigests()

@@ -68,10 +68,22 @@ t.test('broadcasts arrive although their numbering restarts', async t => {
   await b.beat()
   for (const word of ['one', 'two']) await a.notes.write('word', word, { value: Buffer.from(word) })
   await b.beat()
-  b.store.news = () => Promise.resolve({ version: 0, names: [] })
+  b.store.news = () => Promise.resolve({ version: 0, names: [], isCut: false })
   b.heard.splice(0)
   b.notes.receive({ ...(await b.store.beat('b', FACTS, 6000)), news: 1 })
   t.same(b.heard, ['lost'], 'it says what it knows, and reads all')
+})
+
+t.test('a replica that was away while too many notes were written compares what it has', async t => {
+  const { join } = start()
+  const [a, b] = [join('a'), join('b')]
+  await a.beat()
+  await a.notes.write('word', 'first', { value: Buffer.from('first') })
+  await b.beat()
+  b.heard.splice(0)
+  for (let n = 0; n < 10_001; n += 1) await a.store.note(`flood ${n}`, Buffer.from('not for these'), 60_000)
+  await b.beat()
+  t.same(b.heard, ['lost'])
 })
 
 t.test('a listener that subscribes during a read gets the broadcasts read before', async t => {

@@ -143,3 +143,18 @@ t.test('that configurations differ is said once, after ten minutes', async t => 
   await room.pass(2 * 60_000)
   t.equal(lines.length, 1)
 })
+
+t.test('a replica that was taken for dead is the youngest one when it returns', async t => {
+  const room = new ReplicaRoom()
+  const [one, two, three] = await room.three()
+  const oldest = (): readonly boolean[] => [one, two, three].map(({ cluster }) => cluster.isEldest)
+  t.same(oldest(), [true, false, false])
+  one.isCutOff = true
+  await room.pass(2 * LEASE_MS)
+  t.same(oldest(), [false, true, false])
+  one.isCutOff = false
+  await room.pass(LEASE_MS)
+  t.same(oldest(), [false, true, false], 'codes and refresh tokens were used at the other one meanwhile')
+  t.equal(one.cluster.eldest?.id, two.id)
+  t.equal(three.cluster.eldest?.id, two.id)
+})

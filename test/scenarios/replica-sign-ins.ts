@@ -14,7 +14,7 @@ import {
 } from '../support/auth-server.js'
 import { hello } from '../support/era/codec.js'
 import { until } from '../support/processes.js'
-import { JSON_HEADERS, startAuthorized } from '../support/proxy/authorized.js'
+import { configWith, JSON_HEADERS, startAuthorized } from '../support/proxy/authorized.js'
 import { noRedis, startRedis } from '../support/redis.js'
 import { LoginServer } from '../support/server/login-server.js'
 
@@ -39,8 +39,10 @@ const setUp = async (t: Test) => {
   }
   const all = []
   // One after the other: the first is the eldest.
-  for (const name of ['a', 'b', 'c'])
-    all.push(await startAuthorized(t, auth, { more, stateDir: join(home, name), listWaitMs: 5000 }))
+  for (const name of ['a', 'b', 'c']) {
+    const started = await startAuthorized(t, auth, { more, stateDir: join(home, name), listWaitMs: 5000 })
+    all.push({ ...started, configured: { auth, more } })
+  }
   for (const { proxy } of all)
     await until(() => proxy.status().cluster?.members.length === 3, 'three members')
   const balancer = await startRoundRobin(all.map(({ origin }) => new URL(origin)))
@@ -86,6 +88,46 @@ t.test('people sign in, and clients get tokens, over any replica', { skip: noRed
       if ((key + redis.ask(...read)).includes(secret)) t.fail(`${key} tells ${secret}`)
     }
 })
+
+t.test(
+  'a grant that ends takes all of its access tokens with it, at every replica',
+  { skip: noRedis },
+  async t => {
+    const { all, base, browser } = await setUp(t)
+    const client = String((await register({ base })).body['client_id'])
+    const signIn = async () => {
+      const page = await allowWith(browser(), authorizePath(client), ALICE)
+      return (await exchange({ base }, client, answerAt(page)['code'])).body
+    }
+    const statuses = async (token: string): Promise<readonly number[]> =>
+      (await Promise.all(all.map(one => one.initialize(token)))).map(({ status }) => status)
+
+    const first = await signIn()
+    const tokens = [first.access_token]
+    let refresh = first.refresh_token
+    // More than the proxy keeps of one grant.
+    for (let n = 0; n < 22; n += 1) {
+      const params = { grant_type: 'refresh_token', client_id: client, refresh_token: refresh }
+      const { body } = await askToken({ base }, params)
+      refresh = body.refresh_token
+      tokens.push(body.access_token)
+    }
+    t.same(await statuses(tokens.at(-1) ?? ''), [200, 200, 200])
+    t.same(await statuses(tokens[0] ?? ''), [401, 401, 401], 'the oldest one has made room, at all of them')
+    const form = new URLSearchParams({ client_id: client, token: refresh })
+    t.equal((await fetch(`${base}/revoke`, { method: 'POST', body: form })).status, 200)
+    const isOver = async (token: string): Promise<boolean> =>
+      (await statuses(token)).every(status => status === 401)
+    await until(() => isOver(tokens.at(-1) ?? ''), 'the end of the last token')
+    for (const token of tokens.slice(1, 5)) t.ok(await isOver(token))
+
+    const { access_token: hers } = await signIn()
+    t.same(await statuses(hers), [200, 200, 200])
+    const { auth, more } = all[1]?.configured ?? {}
+    all[1]?.proxy.reload(configWith({ ...auth, people: { bob: {} } }, more))
+    await until(() => isOver(hers), 'the end of the grants of a user who was removed at one replica')
+  },
+)
 
 t.test('a user signs in at a server on the pages of any replica', { skip: noRedis }, async t => {
   const { balancer, browser, github } = await setUp(t)

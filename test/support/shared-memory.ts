@@ -21,6 +21,9 @@ interface Note {
   readonly untilMs: number
 }
 
+/** Maximum number of listed notes. */
+const NOTES_MAX = 10_000
+
 /** Shared state of several replicas in one process, instead of an engine. */
 export class SharedMemory {
   readonly #clock: Clock
@@ -74,8 +77,11 @@ export class SharedMemory {
       noted: name => run(() => this.#noted(name)),
       news: after =>
         run(() => {
-          const younger = [...this.#notes].filter(([, { n }]) => n > after)
-          return { version: younger.at(-1)?.[1].n ?? after, names: younger.map(([name]) => name) }
+          const listed = [...this.#notes].slice(-NOTES_MAX)
+          const isCut = listed.length === NOTES_MAX && (listed[0]?.[1].n ?? 0) > after + 1
+          const younger = listed.filter(([, { n }]) => n > after).slice(0, 100)
+          const names = younger.map(([name]) => name)
+          return { version: younger.at(-1)?.[1].n ?? after, names, isCut }
         }),
       count: (of, id, own) =>
         run(() => {

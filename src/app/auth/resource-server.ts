@@ -123,12 +123,17 @@ export const createResourceServer = async (
       return resource.document(path) ?? (path === SERVER_METADATA ? issuers?.metadata() : undefined)
     }),
     refused: () => gate.refused,
-    reload: () => gate.reload(rules()),
+    reload: () => reload(gate, authServer, rules()),
     renew: caller => gate.renew(caller),
     mayBeElsewhere: caller => gate.mayBeElsewhere(caller),
     seek: async ({ proof }) => await authServer?.seek?.(proof?.sha256 ?? ''),
     insufficientScope: (path, scopes) => gate.insufficientScope(path, scopes),
   }
+}
+
+const reload = (gate: AccessGate, authServer: AuthServer | undefined, rules: AuthConfig): void => {
+  gate.reload(rules)
+  void authServer?.reload()
 }
 
 /** Creates the embedded authorization server, if configured. */

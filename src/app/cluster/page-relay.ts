@@ -3,7 +3,7 @@ import type { Cluster, RelayedEndpoint } from '../../cluster/cluster.js'
 import type { ClusterMember } from '../../cluster/engine/store.js'
 import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
-import type { Fault } from '../../kernel/faults.js'
+import { Fault } from '../../kernel/faults.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
 import { readShortBody } from '../../transport/http/short-body.js'
 import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
@@ -32,14 +32,16 @@ export interface OwnPages {
 
 type Answered = PageAnswer | 'not here' | 'refused' | 'lost'
 
+type RelayCluster = Pick<Cluster, 'others' | 'eldest' | 'isEldest' | 'refresh' | 'send'>
+
 /** Lets browser logins and token requests continue on any replica that a load balancer picks. */
 export class PageRelay {
-  readonly #cluster: Pick<Cluster, 'others' | 'eldest' | 'send'>
+  readonly #cluster: RelayCluster
   readonly #clock: Clock
   #own: OwnPages | undefined
   #load: () => Promise<unknown> = () => Promise.resolve()
 
-  constructor(cluster: Pick<Cluster, 'others' | 'eldest' | 'send'>, clock: Clock) {
+  constructor(cluster: RelayCluster, clock: Clock) {
     this.#cluster = cluster
     this.#clock = clock
   }
@@ -82,13 +84,24 @@ export class PageRelay {
     }
   }
 
-  /** Returns undefined if the request's state is not on this replica. */
+  /**
+   * Returns undefined if the request's state is not on this replica. Rejects with a Fault `unavailable` if
+   * another replica is the oldest, and only that one may answer: two would accept a refresh token once each.
+   */
   async #answer(asked: PageRequest): Promise<PageAnswer | undefined> {
     await this.#load()
     const own = this.#own
-    return own === undefined || answerer(own, asked.url) === 'whoever'
-      ? undefined
-      : await inject(own.handle, asked)
+    const by = own === undefined ? 'whoever' : answerer(own, asked.url)
+    if (own === undefined || by === 'whoever') return undefined
+    if (by === 'eldest') await this.#checkEldest()
+    return await inject(own.handle, asked)
+  }
+
+  async #checkEldest(): Promise<void> {
+    const isEldest = (): boolean => this.#cluster.isEldest
+    if (isEldest()) return
+    await this.#cluster.refresh()
+    if (!isEldest()) throw new Fault('unavailable', 'another replica answers this')
   }
 
   async #pass(own: OwnPages, request: IncomingMessage): Promise<PageAnswer> {
@@ -104,12 +117,13 @@ export class PageRelay {
     }
     const endMs = this.#clock.nowMs() + HOLD_MS
     for (;;) {
-      const { eldest } = this.#cluster
-      if (eldest === undefined) return await inject(own.handle, asked)
-      const answered = await this.#ask(eldest, asked)
+      const { eldest, isEldest } = this.#cluster
+      if (isEldest) return await inject(own.handle, asked)
+      const answered = eldest === undefined ? 'refused' : await this.#ask(eldest, asked)
       if (typeof answered === 'object') return answered
       if (answered !== 'refused' || this.#clock.nowMs() >= endMs) return NOBODY_ANSWERS
       await pause(this.#clock, AGAIN_MS)
+      await this.#cluster.refresh().catch(() => undefined)
     }
   }
 

@@ -8,6 +8,10 @@ const KIND = 'granted'
 /** Retry interval of failed notifications: other replicas learn of a revocation soon after an outage. */
 const AGAIN_MS = 1000
 const LEAST_LIFE_MS = 1000
+/** Other replicas learn within this time that an entry made room for others. */
+const TRIMMED_MS = 60_000
+/** Maximum number of changes that are written at the same time. */
+const AT_ONCE = 100
 
 export interface ReplicatedStoresOptions {
   readonly broadcasts: Pick<Broadcasts, 'on' | 'read' | 'write'>
@@ -27,22 +31,33 @@ interface StoreUpdate {
 interface PendingUpdate {
   readonly update: StoreUpdate
   readonly ttlMs: number
+  /** True if no other replica has heard of the entry. */
+  readonly isNew: boolean
 }
 
 /** Replicates the grants of clients: a change on one replica is applied on all. */
 export class ReplicatedStores implements StoreRegistry {
   readonly #options: ReplicatedStoresOptions
   readonly #stores = new Map<string, ReplicatedStore>()
-  /** Changes not yet published, by subject. */
+  /** Changes not yet published, by subject; bounded by the stores. */
   readonly #pending = new Map<string, PendingUpdate>()
+  /** Subjects of changes that wait, and of changes that are being written. */
+  readonly #waiting = new Set<string>()
+  readonly #writing = new Set<string>()
   /** False until the entries that were read from files at the start have been compared with the engine. */
   #isCompared = false
+  /** True if broadcasts were lost that no comparison has made up for yet. */
+  #isOutdated = false
+  #isComparing = false
 
   constructor(options: ReplicatedStoresOptions) {
     this.#options = options
     options.broadcasts.on(KIND, {
       received: value => this.#receive(value),
-      lost: () => void this.#offerAll(),
+      lost: () => {
+        this.#isOutdated = true
+        if (!this.#isComparing) void this.#compare()
+      },
     })
   }
 
@@ -51,15 +66,32 @@ export class ReplicatedStores implements StoreRegistry {
   }
 
   changed(store: string, key: string, change: StoreChange): void {
-    const { exp } = change.value ?? change.before ?? {}
-    const ttlMs = exp === undefined ? 0 : Math.max(LEAST_LIFE_MS, exp * 1000 - Date.now())
     const subject = subjectOf(store, key)
-    const isPending = this.#pending.has(subject)
-    this.#pending.set(subject, {
-      update: { store, key, ...(change.value && { value: change.value }) },
-      ttlMs,
-    })
-    if (!isPending) void this.#publish(subject)
+    const pending = this.#pending.get(subject)
+    const isNew = pending?.isNew ?? change.before === undefined
+    if (change.value === undefined && isNew && !this.#writing.has(subject)) {
+      // Without the engine, entries that come and go would add up.
+      this.#pending.delete(subject)
+      this.#waiting.delete(subject)
+      return
+    }
+    const update = { store, key, ...(change.value && { value: change.value }) }
+    this.#pending.set(subject, { update, ttlMs: lifeOf(change), isNew })
+    if (!this.#writing.has(subject)) this.#waiting.add(subject)
+    this.#writeWaiting()
+  }
+
+  #writeWaiting(): void {
+    for (const subject of this.#waiting) {
+      if (this.#writing.size >= AT_ONCE) return
+      this.#waiting.delete(subject)
+      this.#writing.add(subject)
+      void this.#publish(subject).finally(() => {
+        this.#writing.delete(subject)
+        if (this.#pending.has(subject)) this.#waiting.add(subject)
+        this.#writeWaiting()
+      })
+    }
   }
 
   async seek(store: string, key: string): Promise<void> {
@@ -92,6 +124,15 @@ export class ReplicatedStores implements StoreRegistry {
     if (!this.#pending.has(subjectOf(store, key))) this.#stores.get(store)?.take(key, kept)
   }
 
+  async #compare(): Promise<void> {
+    this.#isComparing = true
+    while (this.#isOutdated) {
+      this.#isOutdated = false
+      await this.#offerAll()
+    }
+    this.#isComparing = false
+  }
+
   /**
    * Publishes the entries that the engine does not know, because it has lost its data. A replica that joins
    * others drops such entries of its files instead: they may have been revoked in its absence.
@@ -102,7 +143,7 @@ export class ReplicatedStores implements StoreRegistry {
       for (const [key, value] of [...store.entries()]) {
         const stored = await this.#readStored(subjectOf(name, key))
         if (stored !== undefined) this.#receive(stored)
-        else if (!mayBeRevoked) this.changed(name, key, { value })
+        else if (!mayBeRevoked) this.changed(name, key, { value, before: value })
         else if (!this.#pending.has(subjectOf(name, key))) store.take(key, undefined)
       }
     this.#isCompared = true
@@ -119,6 +160,13 @@ export class ReplicatedStores implements StoreRegistry {
       }
     }
   }
+}
+
+/** Returns how long a change is kept in the engine, in milliseconds; 0 for always. */
+const lifeOf = ({ value, before, isTrimmed }: StoreChange): number => {
+  const { exp } = value ?? before ?? {}
+  const leftMs = exp === undefined ? 0 : Math.max(LEAST_LIFE_MS, exp * 1000 - Date.now())
+  return isTrimmed === true ? Math.min(leftMs || TRIMMED_MS, TRIMMED_MS) : leftMs
 }
 
 const subjectOf = (store: string, key: string): string => `${store} ${key}`

@@ -18,6 +18,7 @@ import { createGuardedFetch } from '../../transport/http/guarded-fetch.js'
 import { addressGroup, PerMinute } from '../per-minute.js'
 import { RefusedCredentials } from '../refused-credentials.js'
 import type { TokenTable, VerifiedToken } from '../resource-server/tokens.js'
+import type { OidcProvider } from './client-rules.js'
 import { ClientTries } from './client-tries.js'
 import { AuthServerEndpoints } from './endpoints.js'
 import { addressOf, type OnGrantEvent } from './grant-events.js'
@@ -30,9 +31,9 @@ import { Cookies } from './sign-in/cookies.js'
 import { IdentityProvider } from './sign-in/identity-provider.js'
 import { type IdentitySession, IdentitySessions } from './sign-in/identity-sessions.js'
 import { PendingLogins } from './sign-in/pending-logins.js'
-import { SignedInPeople } from './sign-in/people.js'
+import { personal, SignedInPeople } from './sign-in/people.js'
 import { SignInFlow } from './sign-in/sign-in.js'
-import { Store } from './store.js'
+import { Store, type StoreOptions } from './store.js'
 import { TokenStore } from './token-store.js'
 
 export interface AuthServerOptions {
@@ -87,6 +88,8 @@ export interface AuthServer extends TokenTable {
   /** The identity provider, if configured. */
   readonly identityProvider: IdentityProvider | undefined
   readonly approvals: Approvals
+  /** Ends the grants of people who have left the configuration, on all replicas. Never rejects. */
+  reload(): Promise<void>
   close(): void
 }
 
@@ -122,7 +125,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   const shared = replicas && new ReplicatedStores({ ...replicas, clock, log })
   const parts = {
     ...{ ...options, issuer, embedded },
-    store: new Store({ folder, bounds, shared, log, network: () => networkOf(oidc.Provider.ctx?.req) }),
+    store: new Store({ folder, bounds, shared, log, ...requestContext(oidc) }),
     consents: consentsIn(folder, shared, log),
     people: new SignedInPeople({ ...options, issuer: baseUrlOf(issuer) }),
     login: loginAt(embedded, { ...options, issuer, folder, shared }),
@@ -163,7 +166,19 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
     signedInAs: (request, response) => ownerOf(new Cookies(issuer, request, response), store, people),
     identityProvider: parts.login?.provider,
     approvals,
+    reload: removedPeople(options.auth, principal => store.revokeUser(principal)),
     close: () => approvals.close(),
+  }
+}
+
+/** Returns a function that calls `onRemoved` for each person who was configured at its last call. */
+const removedPeople = (auth: () => AuthConfig, onRemoved: (principal: Principal) => Promise<void>) => {
+  const principals = (): ReadonlySet<Principal> => new Set(auth().people.map(({ name }) => personal(name)))
+  let known = principals()
+  return async (): Promise<void> => {
+    const before = known
+    known = principals()
+    await Promise.all([...before].filter(each => !known.has(each)).map(onRemoved))
   }
 }
 
@@ -187,6 +202,16 @@ const consentsIn = (folder: string, shared: ReplicatedStores | undefined, log: L
       shared: shared && { stores: shared, name: 'consents' },
     }),
   )
+
+/** Connects the storage with the current request. */
+const requestContext = ({ Provider, errors }: OidcProvider): Pick<StoreOptions, 'network' | 'reused'> => ({
+  network: () => networkOf(Provider.ctx?.req),
+  reused(grantId) {
+    const { ctx } = Provider
+    if (grantId !== undefined) ctx?.oidc.provider.emit('grant.revoked', ctx, grantId)
+    return new errors.InvalidGrant('the code or refresh token was already used')
+  },
+})
 
 const networkOf = (request: IncomingMessage | undefined): string =>
   request === undefined ? '' : addressGroup(addressOf(request))

@@ -71,6 +71,8 @@ export interface StoreOptions {
   readonly network: () => string
   /** Shares the data with other replicas. */
   readonly shared: ReplicatedStores | undefined
+  /** Reports a code or refresh token that was used twice, and returns the error for its client. */
+  readonly reused: (grantId: string | undefined) => Error
   readonly log: Logger
 }
 
@@ -108,9 +110,11 @@ export class Store {
     return store
   }
 
-  /** Returns the access token with this hash. */
+  /** Returns the access token with this hash, unless its grant has ended. */
   token(sha256: string): AdapterPayload | undefined {
-    return this.store('AccessToken').get(sha256) ?? this.store('ClientCredentials').get(sha256)
+    const token = this.store('AccessToken').get(sha256)
+    if (token === undefined) return this.store('ClientCredentials').get(sha256)
+    return this.store('Grant').get(token.grantId ?? '') && token
   }
 
   /** Reports whether a refresh token is known, even if used; true while replicas cannot be asked. */
@@ -132,9 +136,11 @@ export class Store {
     await this.revoke([...grants])
   }
 
-  /** Loads a token from other replicas. Rejects with a Fault `unavailable` if they do not answer. */
+  /** Loads a token and its grant from other replicas. Rejects with a Fault `unavailable` if that fails. */
   async seekToken(sha256: string): Promise<void> {
-    for (const model of ['AccessToken', 'ClientCredentials']) await this.store(model).seek(sha256)
+    const token = await this.store('AccessToken').seek(sha256)
+    if (token === undefined) await this.store('ClientCredentials').seek(sha256)
+    else await this.store('Grant').seek(token.grantId ?? '')
   }
 
   /** Returns a user's grant that already gives a client exactly these resources and at least these scopes. */
@@ -160,6 +166,14 @@ export class Store {
         )
       )
     })
+  }
+
+  /** Ends all grants and browser sessions of a user. */
+  async revokeUser(principal: string): Promise<void> {
+    const sessions = this.store('Session')
+    const open = [...sessions.entries()].filter(([, { accountId }]) => accountId === principal)
+    await sessions.delete(...open.map(([id]) => id))
+    await this.revoke(this.store('Grant').family(principal))
   }
 
   /** Ends grants and all tokens issued for them. */
@@ -194,12 +208,11 @@ export class Store {
       // Unused: their features are disabled.
       findByUid: noUser,
       findByUserCode: noUser,
-      consume: async id => {
-        const kept = store.get(keyOf(id))
-        if (kept !== undefined)
-          await store.set(keyOf(id), { ...kept, consumed: Math.floor(Date.now() / 1000) })
+      consume: id => this.#consume(store, keyOf(id)),
+      // Without a known value, other replicas would not learn of the deletion.
+      destroy: async id => {
+        if ((await store.seek(keyOf(id))) !== undefined) await store.delete(keyOf(id))
       },
-      destroy: id => store.delete(keyOf(id)),
       revokeByGrantId: grantId => store.delete(...store.family(grantId)),
     }
   }
@@ -223,6 +236,22 @@ export class Store {
     const kept = store.get(tokenHash(uid))
     if (kept === undefined || begunIn(kept).isFetched === true) return
     await store.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
+  }
+
+  /**
+   * Uses up a code or refresh token. It may have been used since it was found: by a request at the same time,
+   * or at a replica that answered such requests before. A second use ends the grant (RFC 9700 §4.14.2).
+   */
+  async #consume(store: TokenStore<AdapterPayload>, key: string): Promise<void> {
+    await store.refresh(key)
+    // No await between this check and the change.
+    const kept = store.get(key)
+    if (kept !== undefined && kept.consumed === undefined) {
+      await store.set(key, { ...kept, consumed: Math.floor(Date.now() / 1000) })
+      return
+    }
+    if (kept?.grantId !== undefined) await this.revoke([kept.grantId])
+    throw this.#options.reused(kept?.grantId)
   }
 
   /** Limits sign-ins by client and network. */

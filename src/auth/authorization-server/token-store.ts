@@ -16,10 +16,12 @@ export interface ReplicatedStore {
   entries(): Iterable<[string, Kept]>
 }
 
-/** The current value, or the one before its deletion. */
+/** The value before and after a change. */
 export interface StoreChange {
-  readonly value?: Kept
-  readonly before?: Kept
+  readonly value?: Kept | undefined
+  readonly before?: Kept | undefined
+  /** True if the entry made room for others, instead of being deleted. */
+  readonly isTrimmed?: boolean
 }
 
 /** PORT. Replicates stores by name. */
@@ -90,6 +92,12 @@ export class TokenStore<T extends Kept> {
     return this.get(key)
   }
 
+  /** Asks other replicas even for a known key; keeps the local value without their answer. Never rejects. */
+  async refresh(key: string): Promise<void> {
+    const { shared } = this.#options
+    await shared?.stores.seek(shared.name, key).catch(() => undefined)
+  }
+
   /** Returns entries, oldest first, including recently expired ones. */
   entries(): IterableIterator<[string, T]> {
     return this.#all.entries()
@@ -106,11 +114,13 @@ export class TokenStore<T extends Kept> {
 
   /** Resolves after the write to the file. Never rejects: a failed write loses data only at a restart. */
   set(key: string, value: T): Promise<void> {
-    this.#drop(key)
-    this.#put(key, value)
-    this.#trim(key, value)
     const { shared } = this.#options
-    shared?.stores.changed(shared.name, key, { value })
+    const before = this.#drop(key)
+    this.#put(key, value)
+    shared?.stores.changed(shared.name, key, { value, before })
+    this.#trim(key, value, (dropped, last) => {
+      shared?.stores.changed(shared.name, dropped, { before: last, isTrimmed: true })
+    })
     return this.#changed()
   }
 
@@ -118,8 +128,7 @@ export class TokenStore<T extends Kept> {
   delete(...keys: readonly string[]): Promise<void> {
     const { shared } = this.#options
     for (const key of keys) {
-      const before = this.#all.get(key)
-      this.#drop(key)
+      const before = this.#drop(key)
       if (before !== undefined) shared?.stores.changed(shared.name, key, { before })
     }
     return this.#changed()
@@ -143,25 +152,32 @@ export class TokenStore<T extends Kept> {
     this.#families.set(family, keys.add(key))
   }
 
-  #drop(key: string): void {
+  /** Removes an entry and returns its value. */
+  #drop(key: string): T | undefined {
     const value = this.#all.get(key)
-    if (value === undefined) return
+    if (value === undefined) return undefined
     this.#all.delete(key)
     this.#shareOf(value).delete(this.#ownerOf(value), key)
     const family = this.#options.familyOf?.(value)
     const keys = family === undefined ? undefined : this.#families.get(family)
     keys?.delete(key)
     if (family !== undefined && keys?.size === 0) this.#families.delete(family)
+    return value
   }
 
-  #trim(newest: string, value: T): void {
+  /** Makes room after the entry `newest` was added; calls `onDropped` for each live entry that is lost. */
+  #trim(newest: string, value: T, onDropped: (key: string, value: T) => void = () => undefined): void {
     const { familyOf, most, mostOfFamily = most } = this.#options
+    const drop = (key: string): void => {
+      const dropped = this.#drop(key)
+      if (dropped !== undefined) onDropped(key, dropped)
+    }
     const family = familyOf?.(value)
-    if (family !== undefined) this.#trimFamily(this.family(family), mostOfFamily)
+    if (family !== undefined) this.#overFamily(this.family(family), mostOfFamily).forEach(drop)
     if (this.#all.size <= most) return
     for (const [key, value] of this.#all) if (!isLive(value)) this.#drop(key)
     for (let key = this.#next(newest); key !== undefined && this.#all.size > most; key = this.#next(newest)) {
-      this.#drop(key)
+      drop(key)
       this.#options.onFull?.()
     }
   }
@@ -172,14 +188,15 @@ export class TokenStore<T extends Kept> {
     return spare === undefined || spare === newest ? (this.#shares.next() ?? spare) : spare
   }
 
-  #trimFamily(keys: readonly string[], most: number): void {
-    if (keys.length <= most) return
+  /** Returns the entries of a family that exceed its size. */
+  #overFamily(keys: readonly string[], most: number): readonly string[] {
+    if (keys.length <= most) return []
     const { isUsedUp } = this.#options
     const used = keys.filter(key => {
       const value = this.#all.get(key)
       return value !== undefined && isUsedUp?.(value) === true
     })
-    for (const key of [...new Set([...used, ...keys])].slice(0, keys.length - most)) this.#drop(key)
+    return [...new Set([...used, ...keys])].slice(0, keys.length - most)
   }
 
   #ownerOf(value: T): string {

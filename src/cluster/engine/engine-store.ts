@@ -99,9 +99,9 @@ const notesIn = (
       return typeof said === 'string' ? Buffer.from(said, 'base64url') : undefined
     },
     async news(after) {
-      const said = textsOf(await engine.run(NEWS_CHANNEL, [notes], [String(after)]))
+      const [isCut, ...said] = textsOf(await engine.run(NEWS_CHANNEL, [notes], [String(after)]))
       const names = said.filter((_, at) => at % 2 === 0).flatMap(each => each ?? [])
-      return { version: names.length === 0 ? after : Number(said.at(-1)), names }
+      return { version: names.length === 0 ? after : Number(said.at(-1)), names, isCut: isCut === '1' }
     },
   }
 }

@@ -155,10 +155,18 @@ for i = 2, 3 do redis.call('PEXPIRE', KEYS[i], ${LISTS_TTL}) end
 return 1`,
 )
 
-/** Key: names of all notes. Argument: a note number. Returns up to 100 later names with their numbers. */
+/**
+ * Key: names of all notes. Argument: a note number. Returns whether later names may be missing, because newer
+ * ones made them leave the list, then up to 100 later names with their numbers.
+ */
 export const NEWS_CHANNEL = script(
   'news',
-  `return redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)`,
+  `local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local isFull = #redis.call('ZRANGE', KEYS[1], ${NOTES_MAX - 1}, ${NOTES_MAX - 1}) == 1
+local isCut = isFull and tonumber(oldest[2]) > tonumber(ARGV[1]) + 1
+local said = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
+table.insert(said, 1, isCut and '1' or '0')
+return said`,
 )
 
 /**

@@ -35,6 +35,8 @@ export interface Beat {
 interface News {
   readonly version: number
   readonly names: readonly string[]
+  /** True if earlier names after the requested number are not listed any more. */
+  readonly isCut: boolean
 }
 
 /** Owner of a released session. */

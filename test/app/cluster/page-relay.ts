@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Answerer, PageRelay } from '../../../src/app/cluster/page-relay.js'
-import type { Cluster } from '../../../src/cluster/cluster.js'
 import type { ClusterMember } from '../../../src/cluster/engine/store.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import type { NodeHandler } from '../../../src/transport/http/gate.js'
@@ -24,6 +23,10 @@ class Room {
   aborted = 0
   fault = new Fault('unavailable', 'refused')
   eldest = 'a'
+  /** Replicas whose lease is over. */
+  readonly unsure = new Set<string>()
+  /** Outdated views of replicas: the one that they take for the oldest. */
+  readonly views = new Map<string, string>()
 
   /** A replica that knows what `answererOf` says, and its port. */
   async start(t: Test, id: string, answererOf: (path: string) => Answerer): Promise<number> {
@@ -43,16 +46,25 @@ class Room {
     return (server.address() as AddressInfo).port
   }
 
-  #clusterOf(id: string): Pick<Cluster, 'others' | 'eldest' | 'send'> {
+  #clusterOf(id: string): ConstructorParameters<typeof PageRelay>[0] {
     const others = (): readonly ClusterMember[] =>
       [...this.relays.keys()].filter(each => each !== id && !this.left.has(each)).map(member)
-    const eldest = (): ClusterMember | undefined => (this.eldest === id ? undefined : member(this.eldest))
+    const oldest = (): string => this.views.get(id) ?? this.eldest
+    const eldest = (): ClusterMember | undefined => (oldest() === id ? undefined : member(oldest()))
+    const isEldest = (): boolean => eldest() === undefined && !this.unsure.has(id)
     return {
       get others() {
         return others()
       },
       get eldest() {
         return eldest()
+      },
+      get isEldest() {
+        return isEldest()
+      },
+      refresh: async () => {
+        await settled()
+        this.views.delete(id)
       },
       send: (to, { path, body }, listener) => {
         void (async () => {
@@ -173,4 +185,37 @@ t.test('a request to a stalled replica gets 503 once its lease has ended, and is
   t.equal(room.aborted, 1)
   t.match(await waits, { status: 503, headers: { 'retry-after': '5' }, text: /temporarily_unavailable/ })
   t.match((await ask(b, '/token')).text, /^b /, 'the next request is answered here')
+})
+
+t.test('a replica whose lease is over answers nothing that only the oldest one may answer', async t => {
+  const room = new Room()
+  const a = await room.start(t, 'a', () => 'eldest')
+  await room.start(t, 'b', () => 'eldest')
+  room.unsure.add('a')
+  const waits = ask(a, '/token')
+  while (room.clock.pending === 0) await settled()
+  room.eldest = 'b'
+  room.unsure.delete('a')
+  room.clock.advance(250)
+  t.match((await waits).text, /^b /, 'another one has become the oldest')
+})
+
+t.test('replicas that differ about the oldest one agree before one of them answers', async t => {
+  const room = new Room()
+  await room.start(t, 'a', () => 'eldest')
+  await room.start(t, 'b', () => 'eldest')
+  const c = await room.start(t, 'c', () => 'eldest')
+  room.eldest = 'b'
+  room.views.set('b', 'a')
+  room.views.set('c', 'a')
+  const waits = ask(c, '/token')
+  let isOver = false
+  void waits.then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await settled()
+    room.clock.advance(10)
+  }
+  t.match((await waits).text, /^b /, 'the one that was the oldest before does not')
 })

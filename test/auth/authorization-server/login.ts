@@ -239,6 +239,16 @@ t.test('our tokens outlive the tokens of the identity provider, but not its sess
   t.ok(found(as, again.body.access_token))
 })
 
+t.test('a refresh token that is used twice at once, while the provider is asked, is good once', async t => {
+  const parts = await start(t)
+  const { body, refresh } = await tokensOf(parts)
+  const both = await Promise.all([refresh(body.refresh_token), refresh(body.refresh_token)])
+  t.same(both.map(({ status }) => status).sort(), [200, 400])
+  const { body: won } = both.find(({ status }) => status === 200) ?? both[0]
+  t.equal(found(parts.as, won.access_token), undefined, 'the second use ended the grant')
+  t.equal((await refresh(won.refresh_token)).body.error, 'invalid_grant')
+})
+
 t.test('where the identity provider ended the session, our grant ends', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)

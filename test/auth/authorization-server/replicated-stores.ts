@@ -123,3 +123,46 @@ t.test(
     t.equal(room.noted.size, 1, 'what it has learned since the start is published again')
   },
 )
+
+t.test('an entry that makes room for others is unknown to all replicas', async t => {
+  const room = new Room()
+  const [one, other] = [room.join(), room.join()]
+  for (let n = 0; n < 12; n += 1) void one.set(`k${n}`, { word: `w${n}`, exp: inAnHour() })
+  await settled()
+  t.equal(other.size, 10)
+  t.equal(await other.seek('k0'), undefined, 'it is not found in the engine either')
+  t.equal((await other.seek('k11'))?.word, 'w11')
+  t.ok(Math.min(...room.lives) <= 60_000, 'nothing is left of it after a minute')
+})
+
+t.test('without the engine, entries that come and go do not add up', async t => {
+  const room = new Room()
+  const one = room.join()
+  room.isUp = false
+  for (let n = 0; n < 2000; n += 1) void one.set(`k${n}`, { word: `w${n}` })
+  await settled()
+  room.isUp = true
+  for (let n = 0; n < 50; n += 1) {
+    room.clock.advance(1000)
+    await settled()
+  }
+  t.ok(room.lives.length <= 110, `${room.lives.length} changes were written for 10 entries`)
+  t.same([...one.entries()].filter(([key]) => !room.noted.has(`words ${key}`)).length, 0)
+})
+
+t.test('a code or token that was used at another replica is not used again here', async t => {
+  const room = new Room()
+  const [one, other] = [room.join(), room.join()]
+  void one.set('a', { word: 'unused' })
+  await settled()
+  // The broadcast does not arrive.
+  room.listeners.splice(1)
+  void one.set('a', { word: 'used' })
+  await settled()
+  t.equal(other.get('a')?.word, 'unused')
+  await other.refresh('a')
+  t.equal(other.get('a')?.word, 'used')
+  room.isUp = false
+  await other.refresh('a')
+  t.equal(other.get('a')?.word, 'used', 'without an answer it keeps what it knows')
+})

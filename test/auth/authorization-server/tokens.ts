@@ -132,6 +132,17 @@ t.test('a revoked token is dead at once', async t => {
   t.equal(found(as, body.access_token), undefined)
 })
 
+t.test('a user who comes back to the configuration has to sign in again', async t => {
+  const as = await start(t)
+  const { body } = await signIn(as)
+  const { people } = as.auth
+  as.auth = { ...as.auth, people: [personOf('bob')] }
+  await as.server.reload()
+  as.auth = { ...as.auth, people }
+  await as.server.reload()
+  t.equal(found(as, body.access_token), undefined)
+})
+
 t.test('a user removed from the configuration loses all grants at once', async t => {
   const as = await start(t)
   const { body, client } = await signIn(as, { scope: 'mcp github' })

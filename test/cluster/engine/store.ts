@@ -156,16 +156,28 @@ for (const { name, skip, start } of KINDS) {
     })
 
     await t.test('what is noted is told in order, each name once', async t => {
-      t.same(await store.news(0), { version: 0, names: [] })
+      t.same(await store.news(0), { version: 0, names: [], isCut: false })
       for (const [name, text] of ['a 1', 'b 1', 'a 2'].map(each => each.split(' ')) as [string, string][])
         await store.note(name, Buffer.from(text), name === 'b' ? 30 : 0)
-      t.same(await store.news(0), { version: 3, names: ['b', 'a'] })
-      t.same(await store.news(2), { version: 3, names: ['a'] })
-      t.same(await store.news(3), { version: 3, names: [] })
+      t.same(await store.news(0), { version: 3, names: ['b', 'a'], isCut: false })
+      t.same(await store.news(2), { version: 3, names: ['a'], isCut: false })
+      t.same(await store.news(3), { version: 3, names: [], isCut: false })
       t.equal((await store.beat('a', FACTS, 500)).news, 3)
       t.same(await store.noted('a'), Buffer.from('2'))
       await pass(50)
       t.equal(await store.noted('b'), undefined, 'it was to be kept for a while only')
+    })
+
+    await t.test('a reader learns that notes left the list before it read them', async t => {
+      const { version } = await store.news(0)
+      for (let batch = 0; batch < 10; batch += 1)
+        await Promise.all(
+          Array.from({ length: 1000 }, (_, n) => store.note(`many ${batch} ${n}`, Buffer.from('x'), LIFE_MS)),
+        )
+      t.match(await store.news(version), { isCut: false, names: { length: 100 } }, 'all are listed')
+      await store.note('one more', Buffer.from('x'), LIFE_MS)
+      t.match(await store.news(version), { isCut: true, names: { length: 100 } })
+      t.match(await store.news(version + 1), { isCut: false }, 'that one was read')
     })
 
     await t.test('the sessions of a principal are counted on live replicas', async t => {

@@ -73,8 +73,8 @@ export class IdentitySessions {
     this.#statusMs.set(id, now)
     const [oldest] = this.#statusMs.keys()
     if (oldest !== undefined && this.#statusMs.size > STATUSES_MAX) this.#statusMs.delete(oldest)
-    const session = this.#options.store.get(id)
-    if (session === undefined) return true
+    const session = await this.#options.store.seek(id)
+    if (session === undefined) return false
     const access = this.#opened(session.sealedAccess)
     const isActive = await this.#options.provider.isActive(
       this.#opened(session.sealed),
@@ -97,7 +97,7 @@ export class IdentitySessions {
    * a day. Rejects with a Fault `unavailable` if the provider cannot be asked.
    */
   async holds(id: string): Promise<boolean> {
-    const session = this.#options.store.get(id)
+    const session = await this.#options.store.seek(id)
     if (session === undefined) return false
     const now = Date.now()
     if (session.sealed === undefined) return now - session.sinceMs < DAY_MS

@@ -20,6 +20,9 @@ export interface PeopleOptions {
 
 const PERSON = 'person '
 
+/** Returns the principal of a person of this name. */
+export const personal = (name: string): Principal => `${PERSON}${name}`
+
 /** The users who may sign in, and their scopes. Changes apply at once, also to issued tokens. */
 export class SignedInPeople {
   readonly #options: PeopleOptions
@@ -39,7 +42,7 @@ export class SignedInPeople {
 
   /** Returns the principal of a configured person; undefined for an unknown name. */
   named(name: string): Principal | undefined {
-    return this.#person(name) && `${PERSON}${name}`
+    return this.#person(name) && personal(name)
   }
 
   /** Returns the principal of a personal token that is not only for approval pages. */
@@ -57,7 +60,7 @@ export class SignedInPeople {
   /** Returns whether a person can prove to be present by more than a token that clients hold. */
   hasPageProof(principal: Principal | undefined): boolean {
     const { people, embedded } = this.#options.auth()
-    const person = people.find(({ name }) => `${PERSON}${name}` === principal)
+    const person = people.find(({ name }) => personal(name) === principal)
     if (person === undefined) return false
     const issuer = embedded?.login?.issuer
     return (
@@ -71,7 +74,7 @@ export class SignedInPeople {
     const now = Date.now()
     for (const { name, tokens } of this.#options.auth().people) {
       const found = tokens.find(each => each.sha256 === hash && each.expiresMs > now)
-      if (found !== undefined) return { principal: `${PERSON}${name}`, for: found.for }
+      if (found !== undefined) return { principal: personal(name), for: found.for }
     }
     return undefined
   }
@@ -81,7 +84,7 @@ export class SignedInPeople {
     const person = this.#options
       .auth()
       .people.find(({ subjects }) => subjects.some(each => each.issuer === issuer && each.sub === sub))
-    return person === undefined ? `${issuer} ${sub}` : `${PERSON}${person.name}`
+    return person === undefined ? `${issuer} ${sub}` : personal(person.name)
   }
 
   /** Returns the principal of a client that authenticates as itself. */
