@@ -1,7 +1,7 @@
 import type { LockConfig, ProxyConfig, ServerConfig } from '../../config/types.js'
 import type { Difference, SentServer } from '../../kernel/definitions.js'
 import { matcherOf } from '../../kernel/globs.js'
-import { oneLineText, print, printToStderr } from '../shared/output/output.js'
+import { count, oneLineText, print, printToStderr } from '../shared/output/output.js'
 import { CliError, EXIT } from '../shared/verb.js'
 
 /** A configuration with a lock file, and its locked servers. */
@@ -55,5 +55,6 @@ export const printDifferences = async (differences: readonly Difference[]): Prom
       if (is !== undefined) print(`    + ${is}`)
     }
   }
-  printToStderr(`${differences.length === 0 ? 'no' : differences.length} differences from the lock file`)
+  const found = differences.length === 0 ? 'no differences' : count(differences.length, 'difference')
+  printToStderr(`${found} from the lock file`)
 }

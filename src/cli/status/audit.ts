@@ -35,18 +35,22 @@ const verify = defineVerb({
       })
     })
     if (json) print(JSON.stringify({ version: 1, ...report }, null, 2))
-    else show(report)
+    else show(report, head)
     return report.ok ? EXIT.ok : EXIT.negative
   },
 })
 
-const show = ({ files, lines, chains, breaks }: VerifyReport): void => {
+const show = ({ files, lines, chains, breaks }: VerifyReport, head: string | undefined): void => {
   for (const { chain, from, to, head } of chains)
     print(`chain ${chain}, lines ${from} to ${to}, head ${head}`)
   for (const { file, line, what } of breaks) print(`broken ${file}:${line}: ${what}`)
   const found = [count(files, 'file'), count(lines, 'line'), count(chains.length, 'chain')]
   printToStderr(`${found.join(', ')}, ${count(breaks.length, 'break')}`)
+  if (head === undefined) printToStderr(UNVERIFIED)
 }
+
+const UNVERIFIED =
+  'not verified: whether whole runs, or lines at the end, were removed; keep a head elsewhere, and pass it with --head'
 
 export const audit: VerbGroup = {
   usage: 'audit',
