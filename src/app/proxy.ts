@@ -226,7 +226,7 @@ class RunningProxy implements Proxy {
   #contextOfEndpoints(stateDir: string): EndpointContext {
     return {
       ...{ handler: this.clientHandler, bounds: this.bounds, clock: this.#clock, log: this.#log },
-      ...{ isDraining: () => this.#router.admission.isShut, drainMs: () => this.#config.drainMs },
+      ...{ isDraining: this.#router.admission.isDraining, drainMs: () => this.#config.drainMs },
       ...{ config: () => this.#config, ...clusterContext(this.#cluster) },
       ...{ stateDir, isPrivate: this.#config.auth !== undefined },
       // The clients of a bridge have to repeat to its new server what they told the last one.

@@ -185,7 +185,7 @@ export class Catalog {
   }
 
   find(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Item | undefined {
-    return this.merged(viewer, list).byExposed.get(exposed)
+    return this.#clientViews.mergedList(viewer, list).merged.byExposed.get(exposed)
   }
 
   /** Returns the tools with this own name that apps may call. */

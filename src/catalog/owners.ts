@@ -149,15 +149,14 @@ export class Owners {
   }
 
   #alone(viewer: Viewer, own: string): Owned | undefined {
-    const [server] = this.#isAlone ? this.#servers(viewer) : []
+    const [server] = this.#servers(viewer)
     return server && { server, own }
   }
 
   /** Returns the only server of a client, whose URIs need no prefix. */
   #only(viewer: Viewer, own: string): Owned | undefined {
-    if (this.#catalog.viewFor(viewer.client)?.server === undefined) return this.#alone(viewer, own)
-    const [server] = this.#servers(viewer)
-    return server && { server, own }
+    const isOnly = this.#isAlone || this.#catalog.viewFor(viewer.client)?.server !== undefined
+    return isOnly ? this.#alone(viewer, own) : undefined
   }
 
   #servers(viewer: Viewer): readonly Server[] {
@@ -165,7 +164,8 @@ export class Owners {
   }
 
   #known(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Owned | undefined {
-    const found = this.#alone(viewer, exposed) ?? this.#catalog.find(viewer, list, exposed)
+    const only = this.#isAlone ? this.#alone(viewer, exposed) : undefined
+    const found = only ?? this.#catalog.find(viewer, list, exposed)
     return found ?? (list === 'tools' ? this.#bare(viewer, exposed) : undefined)
   }
 

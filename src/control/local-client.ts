@@ -3,8 +3,15 @@ import { newErrorId } from '../kernel/error-ids.js'
 import { Fault } from '../kernel/faults.js'
 import { elementsOf, type JsonText, memberOf, objectText, stringOf, textOf } from '../kernel/json/text.js'
 import { IDENTITY } from '../kernel/machine/identity.js'
-import { Cancellable } from '../model/cancellable.js'
-import type { Call, Client, ClientHandler, ProjectedRequest, ServerRequest, Welcome } from '../model/links.js'
+import {
+  type Call,
+  Cancellable,
+  type Client,
+  type ClientHandler,
+  type ProjectedRequest,
+  type ServerRequest,
+  type Welcome,
+} from '../model/links.js'
 import { LISTS, type ListName } from '../model/listing.js'
 import { type Answer, answerOf, failed, type Outcome, type Reply } from '../model/outcome.js'
 import { NO_CAPABILITIES, newClientId } from '../model/peer.js'

@@ -89,6 +89,9 @@ const folderOfUri = (uri: string): string | undefined => {
 
 const LOCAL_HOPS = ['forwarded', 'x-forwarded-for', 'via']
 
+/** The header in which a local program names the folder of its client. */
+export const WORKSPACE_HEADER = 'mcp-proxy-workspace'
+
 /** Lookups of HTTP callers' folders, which later requests share. */
 const named = new Map<string, Promise<string | undefined>>()
 const NAMED_MAX = 256
@@ -115,8 +118,6 @@ export const workspaceOfRequest = ({
   void found.then(folder => folder ?? named.delete(header))
   return found
 }
-
-const WORKSPACE_HEADER = 'mcp-proxy-workspace'
 
 const absolute = (path: string): string | undefined => (isAbsolute(path) ? path : undefined)
 

@@ -1,4 +1,5 @@
-const SMALL_BYTES = 16 * 1024
+/** Smaller reservations are not counted, because their number is bounded. */
+export const SMALL_BYTES = 16 * 1024
 
 /** The bytes counted for one peer. */
 export class Holding {

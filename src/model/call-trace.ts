@@ -7,8 +7,8 @@ import {
   withMember,
   withoutMember,
 } from '../kernel/json/text.js'
-import { type Failure, failureOf, isFine } from './failure.js'
-import type { Outcome, Settle } from './outcome.js'
+import { type Failure, failureOf } from './failure.js'
+import { isFine, type Outcome, type Settle } from './outcome.js'
 import type { Progress } from './progress.js'
 import { withParams } from './with-params.js'
 

@@ -22,9 +22,6 @@ export interface Failure {
   readonly code: string
 }
 
-export const isFine = (outcome: Outcome): boolean =>
-  outcome.kind === 'result' ? outcome.isError !== true : outcome.kind === 'input' || outcome.kind === 'task'
-
 /**
  * Classifies the failure of a request (OpenTelemetry, semantic conventions for MCP), as seen by its requester
  * (`client`) or its server (`server`). Only for outcomes that are not successes; undefined means cancelled.

@@ -59,6 +59,10 @@ export const succeeded = (result: JsonText): Answer => ({ kind: 'result', result
 
 export const failed = (fault: Fault): Answer => ({ kind: 'fault', fault })
 
+/** Returns whether an outcome is not a failure. */
+export const isFine = (outcome: Outcome): boolean =>
+  outcome.kind === 'result' ? outcome.isError !== true : outcome.kind === 'input' || outcome.kind === 'task'
+
 /** Returns the size of an outcome's text in bytes; 0 for a fault, which is encoded later. */
 export const bytesOf = (outcome: Outcome): number =>
   outcome.kind === 'fault' ? 0 : outcome.kind === 'error' ? outcome.error.length : outcome.result.length

@@ -101,6 +101,8 @@ export class Connection {
   #attempt: Attempt | undefined
   #isClosed = false
   #isRetired = false
+  /** True if the current link ever served a client. */
+  #hasServed = false
   #quiet: Deferred<void> | undefined
   /** Resolves when the next attempt begins, or when there will be none. */
   #due: Deferred<void> | undefined
@@ -207,7 +209,9 @@ export class Connection {
 
   /** Records that the server answered a client's call, and therefore works. */
   served(): void {
-    this.#supervisor.served()
+    if (this.#hasServed || this.state.at !== 'ready') return
+    this.#hasServed = true
+    this.#supervisor.step({ is: 'served' })
   }
 
   /** Milliseconds until the server could be asked again after a loss now; undefined if never. */
@@ -256,6 +260,7 @@ export class Connection {
     const attempt: Attempt = { abort: new AbortController(), died: undefined }
     this.#attempt = attempt
     this.hasCarried = false
+    this.#hasServed = false
     this.meter.starting(this.lastLoss !== undefined)
     this.#opening = this.#dial(attempt)
     this.#attemptDue()

@@ -53,10 +53,6 @@ export class Supervisor {
     return this.#lastLoss
   }
 
-  served(): void {
-    if (this.#state.at === 'ready' && !this.#state.hasServed) this.step({ is: 'served' })
-  }
-
   step(event: ServerEvent): void {
     const { clock } = this.#supervised
     const nowMs = clock.nowMs()

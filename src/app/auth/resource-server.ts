@@ -15,8 +15,7 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost, isUnencrypted } from '../../kernel/loopback.js'
 import { serverOfView, serverViewName } from '../../kernel/server-view.js'
-import { comesTwice } from '../../transport/http/request.js'
-import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
+import { clientAddressOf, comesTwice } from '../../transport/http/request.js'
 import { createDocuments } from './documents.js'
 
 export interface ResourceServerContext {

@@ -5,8 +5,8 @@ import { MISDIRECTED } from '../../cluster/link/forwarding.js'
 import { type Clock, pause } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import type { NodeHandler } from '../../transport/http/gate.js'
+import { clientAddressOf } from '../../transport/http/request.js'
 import { readShortBody } from '../../transport/http/short-body.js'
-import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
 import { inject, type PageAnswer, type PageRequest } from './injected.js'
 
 /** The path for forwarded page requests. */

@@ -3,14 +3,14 @@ import { ENDPOINTS, SIGN_IN_PATH } from '../../auth/authorization-server/metadat
 import { isClientDocument } from '../../auth/pages/client-document.js'
 import { APPROVAL_PATH, SIGN_IN_LINK_PATH } from '../../auth/pages/sign-in-links.js'
 import type { ListenConfig, ProxyConfig } from '../../config/types.js'
-import { workspaceOfRequest } from '../../control/workspace.js'
+import { WORKSPACE_HEADER, workspaceOfRequest } from '../../control/workspace.js'
 import { type Caller, LOCAL, type Principal, unauthenticatedCaller } from '../../kernel/caller.js'
 import { Fault } from '../../kernel/faults.js'
 import { headerMatcher, passedHeaders } from '../../kernel/header-patterns.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
 import type { GateOptions } from '../../transport/http/gate.js'
 import { isDirect } from '../../transport/http/guards.js'
-import { clientAddressOf } from '../../transport/http/trusted-proxies.js'
+import { clientAddressOf } from '../../transport/http/request.js'
 import type { ResourceServer, ResourceServerContext } from '../auth/resource-server.js'
 
 /** Identifies the callers of one HTTP port. */
@@ -25,6 +25,8 @@ export interface Callers {
   readonly isStarting: () => boolean
   /** Undefined without `auth` and before `opened`. */
   readonly resourceServer: () => ResourceServer | undefined
+  /** Applies the active configuration. */
+  readonly reload: () => void
 }
 
 /** Without `auth`, callers are identified by address and no authorization code is loaded. */
@@ -33,7 +35,7 @@ export const createCallers = (
   context: ResourceServerContext,
 ): Callers => {
   const { auth } = context.config()
-  const passing = headerPassing(context.config)
+  const passing = new HeaderPassing(context.config)
   if (auth === undefined) return byAddress(passing)
   const { publicUrl } = auth
   let server: ResourceServer | undefined
@@ -48,8 +50,8 @@ export const createCallers = (
         if (server === undefined) throw new Fault('unavailable', 'The proxy is starting')
         const admitted = await server.authorize(request, path)
         if ('status' in admitted) return admitted
-        const caller = passing(admitted, request)
-        return isDirect(request) ? placed(caller, request) : caller
+        const caller = passing.matches === undefined ? admitted : passing.add(admitted, request)
+        return WORKSPACE_HEADER in request.headers && isDirect(request) ? placed(caller, request) : caller
       },
     },
     principalAt: address => anonymousAt(address).principal,
@@ -61,6 +63,7 @@ export const createCallers = (
     },
     isStarting: () => server === undefined,
     resourceServer: () => server,
+    reload: () => passing.reload(),
   }
 }
 
@@ -91,28 +94,37 @@ const placed = (caller: Caller, request: IncomingMessage): Caller | Promise<Call
 
 const byAddress = (passing: HeaderPassing): Callers => ({
   entry: {
-    authorize: request => placed(passing(callerAt(clientAddressOf(request)), request), request),
+    authorize(request) {
+      const known = callerAt(clientAddressOf(request))
+      const caller = passing.matches === undefined ? known : passing.add(known, request)
+      return WORKSPACE_HEADER in request.headers ? placed(caller, request) : caller
+    },
     isShared,
   },
   principalAt: address => callerAt(address).principal,
   opened: local => Promise.resolve(local),
   isStarting: () => false,
   resourceServer: () => undefined,
+  reload: () => passing.reload(),
 })
 
-type HeaderPassing = (caller: Caller, request: IncomingMessage) => Caller
-
 /** Adds the headers of a request that some server gets. */
-const headerPassing = (config: () => ProxyConfig): HeaderPassing => {
-  let known: ProxyConfig | undefined
-  let matches: ((name: string) => boolean) | undefined
-  return (caller, { headers }) => {
-    const current = config()
-    if (current !== known) {
-      known = current
-      matches = patternsIn(current)
-    }
-    const passed = matches && passedHeaders(headers, matches)
+class HeaderPassing {
+  /** Undefined if no server gets any. */
+  matches: ((name: string) => boolean) | undefined
+  readonly #config: () => ProxyConfig
+
+  constructor(config: () => ProxyConfig) {
+    this.#config = config
+    this.reload()
+  }
+
+  reload(): void {
+    this.matches = patternsIn(this.#config())
+  }
+
+  add(caller: Caller, { headers }: IncomingMessage): Caller {
+    const passed = this.matches && passedHeaders(headers, this.matches)
     return passed === undefined ? caller : { ...caller, headers: passed }
   }
 }

@@ -29,7 +29,7 @@ import type { sealedSessionsOf } from '../../state/sealed-sessions.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
 import type { GateBase, NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
-import { listenHttp } from '../../transport/http/server.js'
+import { type HttpPort, listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
 import {
   ENDPOINT_PATHS,
@@ -115,8 +115,9 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   let origin = ''
   const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
   const endpoints = endpointsOf(http, sse, context)
-  const { views } = context
-  const callers = new ViewCallers(views, (...lacking) => resourceServer()?.insufficientScope(...lacking))
+  const callers = new ViewCallers(context.views, (...lacking) =>
+    resourceServer()?.insufficientScope(...lacking),
+  )
   const other = lateModule(() =>
     otherPages(context, { ...known, basePath: base.path, connect, relay: joined?.pages, refusals }),
   )
@@ -128,11 +129,9 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     open: HEALTH_PATHS,
     ...(base.path !== '' && { base }),
     isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
-    endpoints: { get: path => endpoints.get(endpointOf(path, view => views.wasThere(view))) },
+    endpoints: { get: path => endpoints.get(endpointOf(path, view => context.views.wasThere(view))) },
     ...(ws !== undefined && { upgrade: ws.upgrade }),
-    ...(onRefused !== undefined && {
-      onRefused: refused => onRefused(refused, known.principalAt(refused.remoteAddress)),
-    }),
+    onRefused: onRefused && (denied => onRefused(denied, known.principalAt(denied.remoteAddress))),
     ...{ other, bounds, refused, log, clock },
   })
   const local = `http://${localUrlHost(listener.host)}:${listener.port}${base.path}`
@@ -143,14 +142,15 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   const renewal = renewalOf(resourceServer(), { views: callers, opened: [http, sse, ws, listener], clock })
   context.connect.links.opened(origin)
   return {
-    ...urlsOf(origin, { local, sse, ws }),
-    host: listener.host,
-    port: listener.port,
+    ...placeOf(listener, origin, { local, sse, ws }),
     get sessions() {
       return [http, sse, ws].reduce((sum, each) => sum + (each?.sessions ?? 0), 0)
     },
     refused: () => refusals.count,
-    reload: () => renewal?.reload(),
+    reload() {
+      known.reload()
+      renewal?.reload()
+    },
     shed() {
       for (const each of [http, listener]) each.shed()
     },
@@ -165,14 +165,17 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   }
 }
 
-const urlsOf = (
+const placeOf = (
+  { host, port }: HttpPort,
   base: string,
   {
     local,
     sse,
     ws,
   }: { readonly local: string; readonly sse: object | undefined; readonly ws: object | undefined },
-): Pick<HttpEndpoints, 'url' | 'localUrl' | 'sseUrl' | 'wsUrl'> => ({
+): Pick<HttpEndpoints, 'host' | 'port' | 'url' | 'localUrl' | 'sseUrl' | 'wsUrl'> => ({
+  host,
+  port,
   url: base + MCP_PATH,
   localUrl: local + MCP_PATH,
   sseUrl: sse && base + SSE_PATH,

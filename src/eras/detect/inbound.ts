@@ -79,8 +79,9 @@ export const eraOf = (
   headers: HttpHeaders | undefined,
   speaks: ServedEras = 'both',
 ): InboundVerdict => {
+  const version = headers?.['mcp-protocol-version']
   const meansModern =
-    speaks === 'modern' || (speaks === 'both' && claimsModern(headers?.['mcp-protocol-version']))
+    speaks === 'modern' || (speaks === 'both' && version !== undefined && claimsModern(version))
   switch (classified.is) {
     case 'malformed':
       return classified

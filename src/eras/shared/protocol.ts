@@ -25,10 +25,9 @@ export const isBeforeModern = (version: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(version) && version < MODERN_REVISION
 
 /** Returns whether a header lists a modern version, known or not. */
-export const claimsModern = (header: string | undefined): boolean =>
+export const claimsModern = (header: string): boolean =>
   header === MODERN_REVISION ||
-  (header !== undefined &&
-    !SUPPORTED_LEGACY.includes(header) &&
+  (!SUPPORTED_LEGACY.includes(header) &&
     header
       .split(',')
       .map(one => one.trim())

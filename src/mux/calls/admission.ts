@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Deferred } from '../../kernel/async/deferred.js'
+import { SMALL_BYTES } from '../../kernel/byte-account.js'
 import { Fault } from '../../kernel/faults.js'
 import { randomId } from '../../kernel/ids.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
@@ -20,6 +21,7 @@ export class Admission {
   readonly #isEmpty = new Deferred<void>()
   /** True once new calls are rejected. */
   isShut = false
+  readonly isDraining = (): boolean => this.isShut
   /** The number of calls in flight. */
   inside = 0
 
@@ -50,7 +52,7 @@ export class Admission {
   }
 
   readonly #admit = (record: CallRecord): CallVerdict => {
-    const { max, pressure, inbound } = this.#bounds
+    const { max, pressure } = this.#bounds
     if (this.isShut) {
       this.#meter?.refused('draining')
       const data = { refusal: this.refusal }
@@ -62,18 +64,20 @@ export class Admission {
     }
     if (this.inside >= max.calls)
       return failed(this.#bounds.overloaded('calls', `${this.inside} requests are in flight`))
-    const holding = inbound.reserve(record.params?.length ?? 0)
-    if (holding === undefined)
-      return failed(this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight'))
-    record.holding = holding
+    const bytes = record.params?.length ?? 0
+    if (bytes >= SMALL_BYTES) {
+      record.holding = this.#bounds.inbound.reserve(bytes)
+      if (record.holding === undefined)
+        return failed(this.#bounds.overloaded('inbound', 'Too many bytes of requests are in flight'))
+    }
+    record.isAdmitted = true
     if (record.method !== ENDLESS) this.inside += 1
     return NEXT
   }
 
   readonly #over = (record: CallRecord): CallVerdict => {
-    // Undefined for a rejected call.
-    if (record.holding === undefined) return NEXT
-    record.holding.set(0)
+    if (!record.isAdmitted) return NEXT
+    record.holding?.set(0)
     if (record.method !== ENDLESS) this.inside -= 1
     if (this.isShut && this.inside === 0) this.#isEmpty.resolve()
     return NEXT

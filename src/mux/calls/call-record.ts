@@ -147,7 +147,8 @@ export class CallRecord implements ClientSide {
   /** The number of the call, from 1, for logs; and its index among those in flight. */
   number: number | undefined
   slot: number | undefined
-  /** The reserved bytes of the params, once the call is admitted. */
+  isAdmitted = false
+  /** The reserved bytes of large params. */
   holding: Holding | undefined
   /** Undefined if the call is not traced. */
   trace: CallTrace | undefined

@@ -1,7 +1,6 @@
-import type { ListLink } from '../../kernel/linked-list.js'
 import type { OnLate } from '../../model/links.js'
 import { LATE_MAX, LATE_MS } from '../../peers/own-requests.js'
-import { PartyList } from './party-list.js'
+import { PartyList, type Place } from './party-list.js'
 
 /** A call that was cancelled or timed out, while its server may still be working on it. */
 export interface DepartedCall {
@@ -62,7 +61,7 @@ export class DepartedCalls {
     for (const call of this.#calls) call.over()
   }
 
-  #over(place: ListLink<DepartedCall>): void {
+  #over(place: Place<DepartedCall>): void {
     if (this.#calls.remove(place)) place.item.onOver?.()
   }
 }

@@ -1,7 +1,6 @@
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
 import type { Downlink } from '../../model/links.js'
-import type { Outcome } from '../../model/outcome.js'
 
 type Way = Pick<Downlink, 'serverRequests' | 'facts'>
 
@@ -16,10 +15,8 @@ export interface EarlierTry {
   readonly hasAnswers: boolean
 }
 
-/** Returns whether an outcome allows another attempt. */
-export const mayTryAgain = (outcome: Outcome): outcome is Outcome & { readonly kind: 'fault' } =>
-  outcome.kind === 'fault' &&
-  (outcome.fault.code === 'session-lost' || outcome.fault.code === 'maybe-replaced')
+/** Returns whether a fault allows another attempt. */
+export const mayTryAgain = ({ code }: Fault): boolean => code === 'session-lost' || code === 'maybe-replaced'
 
 /** Returns why the request must not be sent over a link; undefined if it may. */
 export const errorOver = ({ serverRequests, facts }: Way, earlier: EarlierTry): Fault | undefined => {

@@ -125,7 +125,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       this.#context.owners.opens(record, owned.server)
     record.routedTo(owned)
     const verdict = runChain(record, record.chains.routed)
-    if (verdict === NEXT) this.#decide(record as RoutedRecord)
+    if (verdict === NEXT && this.gate === undefined) this.#start(record as RoutedRecord)
     else resume(record, verdict, () => this.#decide(record as RoutedRecord))
   }
 
@@ -153,7 +153,8 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       return
     }
     const verdict = runChain(record, record.chains.sending)
-    if (verdict instanceof Promise) void new PendingCall(record, this).wait(link, verdict)
+    if (verdict === NEXT) this.#send(record, link)
+    else if (verdict instanceof Promise) void new PendingCall(record, this).wait(link, verdict)
     else this.sendAfter(record, link, verdict)
   }
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../kernel/async/clock.js'
 import { Fault } from '../../kernel/faults.js'
 import { type JsonText, textMember } from '../../kernel/json/text.js'
-import type { ListLink } from '../../kernel/linked-list.js'
 import {
   type CallSink,
   type CancelReason,
@@ -18,6 +17,7 @@ import { ParkedCall } from '../input-required/parked/parked-call.js'
 import type { CallRecord, ClientSide, RoutedRecord } from './call-record.js'
 import type { DepartedCall } from './departed-calls.js'
 import { mayTryAgain } from './earlier-try.js'
+import type { Place } from './party-list.js'
 
 /** A request at a server, or a driver that makes several requests of one. */
 export interface CallHandle extends DownstreamCall {
@@ -72,7 +72,7 @@ export class InFlightCall implements CallSink {
   readonly record: RoutedRecord
   readonly connection: Connection
   readonly link: Downlink
-  place: ListLink<InFlightCall> | undefined
+  place: Place<InFlightCall> | undefined
   /** Number of the call among all calls sent on its connection, from 1. */
   ordinal = 0
   sentMs = 0
@@ -216,7 +216,7 @@ export class InFlightCall implements CallSink {
     }
     const { record } = this
     // At most one more attempt; an approval lets one request through.
-    if (record.earlier !== undefined || record.approval !== undefined || !mayTryAgain(outcome)) {
+    if (outcome.kind !== 'fault' || record.earlier || record.approval || !mayTryAgain(outcome.fault)) {
       this.#finish(outcome)
       return
     }

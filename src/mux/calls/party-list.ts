@@ -1,4 +1,3 @@
-import { LinkedList, type ListLink } from '../../kernel/linked-list.js'
 import { type Client, isOnePerson } from '../../model/links.js'
 import { newClientId } from '../../model/peer.js'
 
@@ -11,48 +10,73 @@ interface Owned {
   readonly party: number
 }
 
-/** Keeps items of parties in order, and knows whether one party owns them all. */
+/** The place of an item in its list. */
+export interface Place<T> {
+  readonly item: T
+  before: Place<T> | undefined
+  after: Place<T> | undefined
+  isIn: boolean
+}
+
+/**
+ * Keeps items of parties in order, and knows whether one party owns them all. Each item is removed by its
+ * place: items come and go with each message, where a `Set` costs as much as a `Map` (see `HashTable`).
+ */
 export class PartyList<T extends Owned> implements Iterable<T> {
-  readonly #items = new LinkedList<T>()
+  size = 0
+  #first: Place<T> | undefined
+  #last: Place<T> | undefined
   /** Number of items that follow one of another party; zero if all belong to one. */
   #changes = 0
 
-  get size(): number {
-    return this.#items.size
-  }
-
   get first(): T | undefined {
-    return this.#items.first
+    return this.#first?.item
   }
 
   get latest(): T | undefined {
-    return this.#items.last
+    return this.#last?.item
   }
 
   /** The party of all items; undefined if there are none. */
   get party(): number | 'several' | undefined {
-    return this.#changes === 0 ? this.#items.last?.party : 'several'
+    return this.#changes === 0 ? this.#last?.item.party : 'several'
   }
 
-  add(item: T): ListLink<T> {
-    const link = this.#items.add(item)
-    this.#changes += changeAt(link.before, link)
-    return link
+  add(item: T): Place<T> {
+    const before = this.#last
+    const place: Place<T> = { item, before, after: undefined, isIn: true }
+    if (before === undefined) this.#first = place
+    else before.after = place
+    this.#last = place
+    this.size += 1
+    this.#changes += changeAt(before, place)
+    return place
   }
 
-  /** Removes an item; returns false if it was removed before. */
-  remove(link: ListLink<T>): boolean {
-    if (!link.isIn) return false
-    const { before, after } = link
-    this.#changes += changeAt(before, after) - changeAt(before, link) - changeAt(link, after)
-    return this.#items.remove(link)
+  /** Removes an item; does nothing and returns false if it was removed before. */
+  remove(place: Place<T>): boolean {
+    if (!place.isIn) return false
+    const { before, after } = place
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    this.#changes += changeAt(before, after) - changeAt(before, place) - changeAt(place, after)
+    this.size -= 1
+    place.isIn = false
+    // A removed place must not retain its successors.
+    place.before = undefined
+    place.after = undefined
+    return true
   }
 
   /** Iterates over a copy, so that items may be removed meanwhile. */
   [Symbol.iterator](): Iterator<T> {
-    return this.#items[Symbol.iterator]()
+    const items: T[] = []
+    for (let place = this.#first; place !== undefined; place = place.after) items.push(place.item)
+    return items.values()
   }
 }
 
-const changeAt = (one: ListLink<Owned> | undefined, next: ListLink<Owned> | undefined): number =>
+const changeAt = (one: Place<Owned> | undefined, next: Place<Owned> | undefined): number =>
   one !== undefined && next !== undefined && one.item.party !== next.item.party ? 1 : 0

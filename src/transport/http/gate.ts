@@ -20,7 +20,7 @@ import {
   shareWith,
 } from './guards.js'
 import { inTurn } from './pipelining.js'
-import { comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
+import { clientAddressOf, comesTwice, EndpointRequest, hasLongBody, NO_BODY, readBody } from './request.js'
 import {
   type Denial,
   deny,
@@ -31,7 +31,7 @@ import {
   refuseOn,
 } from './responder.js'
 import { SlowReaders } from './slow-readers.js'
-import { clientAddressOf, TrustedProxies } from './trusted-proxies.js'
+import { TrustedProxies } from './trusted-proxies.js'
 
 /** A handler with Node's types, such as an Express application. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -110,12 +110,31 @@ const bodyDenial = (limit: 'body' | 'inbound', bounds: LimitCounters): Denial =>
 
 const OUTSIDE = errorDenial(404, 'Not found: the proxy is served below another path (listen.path)')
 
-const isDenial = (admitted: Caller | Denial): admitted is Denial => 'status' in admitted
+/** The endpoint of a request. */
+interface Destination {
+  readonly handler: HttpHandler
+  readonly path: string
+  readonly query: string
+}
 
 const isUnavailable = (error: unknown): error is Fault =>
   error instanceof Fault && error.code === 'unavailable'
 
 const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] ?? '/'
+
+const findClient = (request: IncomingRequest, proxies: TrustedProxies): void => {
+  const client = proxies.clientOf(request)
+  if (client !== undefined) request.clientAddress = client
+}
+
+/** Removes the base path from a request; false if it is required and missing. */
+const removeBase = (request: IncomingMessage, { path, isStrict }: GateBase): boolean => {
+  const { url = '/' } = request
+  const below = url.startsWith(path) ? url.slice(path.length) : undefined
+  if (below === undefined || !/^(?:[/?]|$)/.test(below)) return !isStrict || url.startsWith('/.well-known/')
+  request.url = below.startsWith('/') ? below : `/${below}`
+  return true
+}
 
 const addressOf = (socket: Duplex): string => (socket instanceof Socket ? (socket.remoteAddress ?? '') : '')
 
@@ -150,15 +169,12 @@ export class HttpGate {
 
   // Neither emits an error: a request without an error listener (Node, lib/_http_incoming.js, onError), a
   // response unless written to after its end (lib/_http_outgoing.js).
-  readonly onRequest = inTurn((request: IncomingRequest, response: ServerResponse<IncomingRequest>) =>
-    this.#handle(request, response),
-  )
-
-  #handle(request: IncomingRequest, response: ServerResponse<IncomingRequest>): void {
-    this.#findClient(request)
+  readonly onRequest = inTurn((request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
+    const { isLeaving, onRefused, base } = this.#options
+    if (this.#proxies !== undefined) findClient(request, this.#proxies)
     // Closing an idle connection instead could lose a request in transit.
-    if (this.#options.isLeaving?.() === true) response.shouldKeepAlive = false
-    if (this.#options.onRefused !== undefined) {
+    if (isLeaving?.() === true) response.shouldKeepAlive = false
+    if (onRefused !== undefined) {
       // A closed connection has no address any more.
       const remoteAddress = clientAddressOf(request)
       response.on('close', () => {
@@ -167,12 +183,12 @@ export class HttpGate {
       })
     }
     try {
-      if (this.#isBelowBase(request)) this.#dispatch(request, response)
+      if (base === undefined || removeBase(request, base)) this.#dispatch(request, response)
       else this.#deny(request, response, OUTSIDE)
     } catch (error) {
       this.#failed(response, error)
     }
-  }
+  })
 
   /** Sends `100 Continue` only when the handler reads the body. */
   readonly onExpect = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
@@ -182,28 +198,11 @@ export class HttpGate {
 
   readonly onUpgrade = (request: IncomingRequest, socket: Duplex, head: Buffer): void => {
     socket.on('error', nothing)
-    this.#findClient(request)
+    if (this.#proxies !== undefined) findClient(request, this.#proxies)
     const remoteAddress = clientAddressOf(request)
     void this.#upgrade(request, socket, head).then(status => {
       if (status !== undefined) this.#refused(request, status, remoteAddress)
     })
-  }
-
-  #findClient(request: IncomingRequest): void {
-    const client = this.#proxies?.clientOf(request)
-    if (client !== undefined) request.clientAddress = client
-  }
-
-  /** Removes the base path from a request; false if it is required and missing. */
-  #isBelowBase(request: IncomingMessage): boolean {
-    const { base } = this.#options
-    const { url = '/' } = request
-    if (base === undefined) return true
-    const below = url.startsWith(base.path) ? url.slice(base.path.length) : undefined
-    if (below === undefined || !/^(?:[/?]|$)/.test(below))
-      return !base.isStrict || url.startsWith('/.well-known/')
-    request.url = below.startsWith('/') ? below : `/${below}`
-    return true
   }
 
   #isOpen(path: string): boolean {
@@ -234,13 +233,14 @@ export class HttpGate {
   /** Resolves with the status of a refused upgrade, if any; never rejects. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<number | undefined> {
     try {
-      if (!this.#isBelowBase(request)) {
+      const { base } = this.#options
+      if (base !== undefined && !removeBase(request, base)) {
         refuseOn(socket, OUTSIDE.status, OUTSIDE)
         return OUTSIDE.status
       }
       const denial = this.#reject(request, '', request.headers.origin)
       const admitted = denial ?? (await this.#options.authorize(request, pathOf(request)))
-      if (!isDenial(admitted)) return await this.#options.upgrade?.(request, socket, head, admitted)
+      if (!('status' in admitted)) return await this.#options.upgrade?.(request, socket, head, admitted)
       if (denial === undefined) this.#count('auth')
       refuseOn(socket, admitted.status, denial === undefined ? admitted : undefined)
       return admitted.status
@@ -313,21 +313,15 @@ export class HttpGate {
     if (origin !== undefined) shareWith(origin, response)
     const handler = this.#options.endpoints.get(path)
     if (handler === undefined) void this.#handleOther(request, response)
-    else if (isPreflight(request)) answerPreflight(request, response)
+    else if (request.method === 'OPTIONS' && isPreflight(request)) answerPreflight(request, response)
     else {
-      const enter = (admitted: Caller | Denial): void => {
-        if (isDenial(admitted)) {
-          this.#count('auth')
-          this.#deny(request, response, admitted)
-          return
-        }
-        const query = mark < 0 ? '' : target.slice(mark + 1)
-        this.#serve(handler, new EndpointRequest(request, admitted, path, query), response)
-      }
+      const to = { handler, path, query: target.slice(path.length + 1) }
       const admitted = this.#options.authorize(request, path)
       if (admitted instanceof Promise)
-        admitted.then(enter).catch((error: unknown) => this.#failed(response, error))
-      else enter(admitted)
+        admitted
+          .then(known => this.#serve(to, known, response))
+          .catch((error: unknown) => this.#failed(response, error))
+      else this.#serve(to, admitted, response)
     }
   }
 
@@ -349,7 +343,15 @@ export class HttpGate {
     }
   }
 
-  #serve(handler: HttpHandler, request: EndpointRequest, response: ServerResponse<IncomingRequest>): void {
+  /** Serves the request of a caller, or denies it. */
+  #serve(to: Destination, admitted: Caller | Denial, response: ServerResponse<IncomingRequest>): void {
+    if ('status' in admitted) {
+      this.#count('auth')
+      this.#deny(response.req, response, admitted)
+      return
+    }
+    const { handler, path, query } = to
+    const request = new EndpointRequest(response.req, admitted, path, query)
     readBody(response.req, this.#bounds, {
       whole: body => {
         request.body = body

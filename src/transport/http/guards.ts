@@ -124,11 +124,9 @@ export function shareWith(origin: string, response: ServerResponse): void {
   response.setHeader('Vary', 'Origin')
 }
 
-/** Reports whether a request is a CORS preflight (Fetch standard, "CORS-preflight request"). */
+/** Reports whether an OPTIONS request is a CORS preflight (Fetch standard, "CORS-preflight request"). */
 export const isPreflight = (request: IncomingMessage): boolean =>
-  request.method === 'OPTIONS' &&
-  request.headers.origin !== undefined &&
-  request.headers['access-control-request-method'] !== undefined
+  request.headers.origin !== undefined && request.headers['access-control-request-method'] !== undefined
 
 /** Answers a preflight from an allowed origin. */
 export function answerPreflight(request: IncomingMessage, response: ServerResponse): void {

@@ -10,9 +10,10 @@ const MOST_IN_FLIGHT = 64
  * paused: at most the content of one socket read.
  */
 class Pipeline {
+  /** The number of unanswered requests. */
+  inFlight = 0
   readonly #socket: Socket
   readonly #waiting: (() => void)[] = []
-  #inFlight = 0
 
   constructor(socket: Socket) {
     this.#socket = socket
@@ -22,22 +23,13 @@ class Pipeline {
     })
   }
 
-  run(response: ServerResponse, start: () => void): void {
-    if (this.#inFlight < MOST_IN_FLIGHT) this.#start(response, start)
-    else {
-      this.#waiting.push(() => this.#start(response, start))
-      this.#socket.pause()
-    }
+  wait(start: () => void): void {
+    this.#waiting.push(start)
+    this.#socket.pause()
   }
 
-  #start(response: ServerResponse, start: () => void): void {
-    this.#inFlight += 1
-    response.on('close', this.#ended)
-    start()
-  }
-
-  readonly #ended = (): void => {
-    this.#inFlight -= 1
+  readonly ended = (): void => {
+    this.inFlight -= 1
     if (this.#socket.destroyed) this.#waiting.length = 0
     const next = this.#waiting.shift()
     if (next === undefined) return
@@ -49,14 +41,23 @@ class Pipeline {
 const pipelines = new WeakMap<Socket, Pipeline>()
 
 /** Wraps a request listener: each request is handled once its connection has fewer than 64 in flight. */
-export const inTurn =
-  <Q extends IncomingMessage, R extends ServerResponse>(handle: (request: Q, response: R) => void) =>
-  (request: Q, response: R): void => {
+export const inTurn = <Q extends IncomingMessage, R extends ServerResponse>(
+  handle: (request: Q, response: R) => void,
+) => {
+  const listener = (request: Q, response: R): void => {
     const { socket } = request
     let pipeline = pipelines.get(socket)
     if (pipeline === undefined) {
       pipeline = new Pipeline(socket)
       pipelines.set(socket, pipeline)
     }
-    pipeline.run(response, () => handle(request, response))
+    if (pipeline.inFlight >= MOST_IN_FLIGHT) {
+      pipeline.wait(() => listener(request, response))
+      return
+    }
+    pipeline.inFlight += 1
+    response.on('close', pipeline.ended)
+    handle(request, response)
   }
+  return listener
+}

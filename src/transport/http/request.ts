@@ -4,7 +4,6 @@ import type { LimitCounters } from '../../kernel/limit-counters.js'
 import { ByteRope } from '../../wire/framing/byte-rope.js'
 import type { HttpHeaders, HttpRequest } from '../../wire/http.js'
 import type { IncomingRequest } from '../node-internals.js'
-import { clientAddressOf } from './trusted-proxies.js'
 
 interface BodyReader {
   whole(body: Buffer): void
@@ -20,23 +19,18 @@ const SHORT_BODY_BYTES = 64 * 1024
 /** Returns the announced length of the body, or 0. */
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
-const announcesTooMuch = (request: IncomingMessage, limitBytes: number): boolean =>
-  announcedBytes(request) > limitBytes
-
 /** Reports whether to cut off the body of a refused request instead of reading it. */
 export const hasLongBody = (request: IncomingMessage): boolean =>
-  request.headers['transfer-encoding'] !== undefined || announcesTooMuch(request, SHORT_BODY_BYTES)
+  request.headers['transfer-encoding'] !== undefined || announcedBytes(request) > SHORT_BODY_BYTES
 
 /**
  * Reads the body of a request and calls the reader once, or never if the sender disconnects early. Stops as
  * soon as the body is known to be too large, possibly before reading.
  */
-export function readBody(
-  request: IncomingRequest,
-  { max, inbound }: LimitCounters,
-  reader: BodyReader,
-): void {
-  if (announcesTooMuch(request, max.body)) {
+export function readBody(request: IncomingRequest, bounds: LimitCounters, reader: BodyReader): void {
+  const maxBytes = bounds.max.body
+  const announced = announcedBytes(request)
+  if (announced > maxBytes) {
     reader.refused('body')
     return
   }
@@ -49,27 +43,23 @@ export function readBody(
   // Most bodies arrive in one piece.
   let only: Buffer | undefined
   let body: ByteRope | undefined
-  const add = (piece: Buffer): void => {
-    if (body === undefined && piece.length === announcedBytes(request)) {
-      only = piece
-      return
-    }
+  const collect = (piece: Buffer): void => {
     if (body === undefined) {
-      const parts = new ByteRope(inbound.open(() => refuse('inbound')))
+      const parts = new ByteRope(bounds.inbound.open(() => refuse('inbound')))
       request.on('close', () => parts.clear())
       body = parts
     }
     body.add(piece)
-    if (body.size > max.body) refuse('body')
+    if (body.size > maxBytes) refuse('body')
   }
   request.takeBody(piece => {
     if (isRefused) return false
-    if (piece !== null) add(piece)
-    else {
+    if (piece === null) {
       const whole = body?.take() ?? only ?? NO_BODY
       only = undefined
       reader.whole(whole)
-    }
+    } else if (body === undefined && piece.length === announced) only = piece
+    else collect(piece)
     return !isRefused
   })
 }
@@ -94,6 +84,10 @@ function headersOf(request: IncomingMessage): HttpHeaders {
     Object.entries(request.headersDistinct).map(([name, values]) => [name, values?.join(', ')]),
   )
 }
+
+/** Returns the client address named by a trusted proxy, otherwise the peer's. */
+export const clientAddressOf = (request: IncomingMessage): string =>
+  (request as Partial<IncomingRequest>).clientAddress ?? request.socket.remoteAddress ?? ''
 
 /** A request to an endpoint. Rarely used parts are computed on demand. */
 export class EndpointRequest implements HttpRequest {

@@ -20,14 +20,6 @@ const COPIED_BYTES = 64 * 1024
 
 type Headers = Readonly<Record<string, string>>
 
-/** Returns alternating names and values, which Node writes unchanged, with `Content-Length`. */
-function headOf(headers: Headers, body: OutgoingMessage | string): string[] {
-  const head: string[] = []
-  for (const name in headers) head.push(name, headers[name] ?? '')
-  head.push('Content-Length', String(typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)))
-  return head
-}
-
 function writeResponse(
   response: ServerResponse,
   status: number,
@@ -38,11 +30,16 @@ function writeResponse(
     response.writeHead(status, { ...headers }).end()
     return
   }
-  response.writeHead(status, headOf(headers, body))
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : lengthOf(body)
+  // Alternating names and values, which Node writes unchanged.
+  const head: string[] = []
+  for (const name in headers) head.push(name, headers[name] ?? '')
+  head.push('Content-Length', String(bytes))
+  response.writeHead(status, head)
   // In latin1 each byte is one character.
   if (typeof body === 'string') response.end(body)
-  else if (lengthOf(body) <= JOINED_BYTES) response.end(textOf(body), 'latin1')
-  else if (lengthOf(body) <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
+  else if (bytes <= JOINED_BYTES) response.end(textOf(body), 'latin1')
+  else if (bytes <= COPIED_BYTES || Buffer.isBuffer(body)) response.end(whole(body))
   else {
     response.write(body.head, 'latin1')
     response.write(body.body)
@@ -237,7 +234,9 @@ export class NodeResponder implements HttpResponder {
       log.error({ err: error }, 'dropped invalid headers of a response')
       writeResponse(response, status, this.#valid(headers), body)
     }
-    slowReaders.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
+    // The operating system accepts most responses at once.
+    if (response.writableLength > 0)
+      slowReaders.wrote(response, typeof body === 'string' ? body.length : lengthOf(body))
   }
 
   stream(status: number, headers: Headers, onTaken?: () => void): HttpStream {

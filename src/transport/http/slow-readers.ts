@@ -38,7 +38,7 @@ export class SlowReaders {
     this.#log = log
   }
 
-  /** Call after writing to a response; the operating system accepts most writes at once. */
+  /** Call after writing to a response whose bytes were not accepted at once. */
   wrote(response: ServerResponse, bytes: number): void {
     if (bytes < WORTH_WATCHING_BYTES && response.writableLength < WORTH_WATCHING_BYTES) return
     if (response.writableLength === 0 || response.destroyed) return

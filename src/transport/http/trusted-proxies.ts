@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import { parseNetwork, unmapped } from '../../kernel/machine/networks.js'
-import type { IncomingRequest } from '../node-internals.js'
 
 /** Maximum addresses examined in an `X-Forwarded-For`, from the nearest proxy on. */
 const MOST_HOPS = 32
@@ -50,7 +49,3 @@ const plain = (text: string): string =>
       .replace(/^([\d.]+):\d+$/, '$1')
       .replace(/%.*$/, ''),
   )
-
-/** Returns the client address named by a trusted proxy, otherwise the peer's. */
-export const clientAddressOf = (request: IncomingMessage): string =>
-  (request as Partial<IncomingRequest>).clientAddress ?? request.socket.remoteAddress ?? ''

@@ -8,8 +8,8 @@ import type { Logger } from '../../kernel/logger.js'
 import { nothing } from '../../kernel/nothing.js'
 import type { Channel } from '../../wire/channel.js'
 import type { UpgradeHandler } from '../http/gate.js'
+import { clientAddressOf } from '../http/request.js'
 import { refuseOn } from '../http/responder.js'
-import { clientAddressOf } from '../http/trusted-proxies.js'
 import { maxMessageBytes, WS_SUBPROTOCOL, WsChannel } from './channel.js'
 
 /** Address of a client. */

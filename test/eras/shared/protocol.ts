@@ -31,14 +31,6 @@ t.test('versions are compared by date; anything other than a date counts as newe
 })
 
 t.test('a header means the modern era if any of its values does', async t => {
-  const headers = [
-    '2026-07-28',
-    ' 2027-01-01\t',
-    '2025-11-25, 2026-07-28',
-    '2025-11-25',
-    'DRAFT',
-    '',
-    undefined,
-  ]
-  t.same(headers.map(claimsModern), [true, true, true, false, false, false, false])
+  const headers = ['2026-07-28', ' 2027-01-01\t', '2025-11-25, 2026-07-28', '2025-11-25', 'DRAFT', '']
+  t.same(headers.map(claimsModern), [true, true, true, false, false, false])
 })

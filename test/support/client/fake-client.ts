@@ -3,7 +3,6 @@ import { projectServerRequest } from '../../../src/eras/legacy/project/server-re
 import { type Caller, unauthenticatedCaller } from '../../../src/kernel/caller.js'
 import { Fault } from '../../../src/kernel/faults.js'
 import { type JsonText, rawText, textOf, valueOf } from '../../../src/kernel/json/text.js'
-import { Cancellable } from '../../../src/model/cancellable.js'
 import type {
   Call,
   Client,
@@ -12,6 +11,7 @@ import type {
   ServerRequestMode,
   Via,
 } from '../../../src/model/links.js'
+import { Cancellable } from '../../../src/model/links.js'
 import { LISTS, listOfMethod } from '../../../src/model/listing.js'
 import type { McpLogLevel } from '../../../src/model/log-level.js'
 import { failed, type Outcome } from '../../../src/model/outcome.js'

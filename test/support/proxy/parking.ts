@@ -2,8 +2,13 @@ import type { Caller } from '../../../src/kernel/caller.js'
 import type { Fault } from '../../../src/kernel/faults.js'
 import { textOf, valueOf } from '../../../src/kernel/json/text.js'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
-import { Cancellable } from '../../../src/model/cancellable.js'
-import type { Call, CancelReason, Client, ServerRequest } from '../../../src/model/links.js'
+import {
+  type Call,
+  Cancellable,
+  type CancelReason,
+  type Client,
+  type ServerRequest,
+} from '../../../src/model/links.js'
 import { type Outcome, succeeded } from '../../../src/model/outcome.js'
 import type { ClientCapabilities } from '../../../src/model/peer.js'
 import type { Progress } from '../../../src/model/progress.js'

@@ -37,17 +37,17 @@ export class LegacyHttpListener implements SessionHost {
   }
 
   get sessions(): number {
-    return this.#sessions.size
+    return this.#sessions.byId.size
   }
 
   /** Returns whether a session is here, regardless of its owner. */
   has(id: string): boolean {
-    return this.#sessions.has(id)
+    return this.#sessions.byId.has(id)
   }
 
   /** Takes over a session from another replica or an earlier process. */
   restore({ id, caller, adopt }: OrphanedSession): void {
-    if (this.#sessions.has(id)) return
+    if (this.#sessions.byId.has(id)) return
     const session = new HttpSession(caller, this.#sessions.kept, this.#options, adopt)
     session.adopted?.replay()
     if (!session.uplink.isKnown) return
@@ -105,7 +105,7 @@ export class LegacyHttpListener implements SessionHost {
   initialize(message: Message, { request, responder, accepts }: HttpExchange): void {
     const { caller } = request
     const existing = request.headers['mcp-session-id']
-    const known = existing === undefined ? undefined : this.#sessions.find(existing, caller)
+    const known = existing === undefined ? undefined : this.#find(existing, caller)
     if (known !== undefined) {
       known.uplink.receive(message, known.post(responder, 'json'))
       return
@@ -237,13 +237,19 @@ export class LegacyHttpListener implements SessionHost {
     const { request, responder } = exchange
     const { seals } = this.#options
     const id = request.headers['mcp-session-id'] ?? ''
-    if (!this.#sessions.has(id) && seals?.open(id, request.caller) !== undefined) seals.end(id)
+    if (!this.#sessions.byId.has(id) && seals?.open(id, request.caller) !== undefined) seals.end(id)
     else {
       const session = this.#session(exchange)
       if (session === undefined) return
       this.#sessions.end(session, 'the client ended the session', true)
     }
     responder.send(200, {})
+  }
+
+  /** Returns a session by its id, unless it belongs to another principal or view. */
+  #find(id: string, caller: Caller): HttpSession | undefined {
+    const session = this.#sessions.byId.get(id)
+    return session?.takesFrom(caller) === true ? session : undefined
   }
 
   /**
@@ -256,7 +262,7 @@ export class LegacyHttpListener implements SessionHost {
       return undefined
     }
     const { caller } = request
-    const session = this.#sessions.find(id, caller) ?? this.#restored(id, caller)
+    const session = this.#find(id, caller) ?? this.#restored(id, caller)
     if (session === undefined) {
       refuseRequest(responder, 404, 'Session not found: send initialize to start a new one')
       return undefined
@@ -278,12 +284,12 @@ export class LegacyHttpListener implements SessionHost {
    */
   #restored(id: string, caller: Caller): HttpSession | Fault | undefined {
     // Another principal's session is live.
-    const sealed = this.#sessions.has(id) ? undefined : this.#options.seals?.open(id, caller)
+    const sealed = this.#sessions.byId.has(id) ? undefined : this.#options.seals?.open(id, caller)
     if (sealed === undefined) return undefined
     const full = this.#sessions.makeRoom(caller.principal, 0)
     if (full !== undefined) return full
     this.restore(sealed)
-    return this.#sessions.find(id, caller) ?? this.#bounds.shortOfMemory()
+    return this.#find(id, caller) ?? this.#bounds.shortOfMemory()
   }
 }
 

@@ -176,11 +176,14 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.bounds.overloaded('streamsPerSession', `You have ${open} event streams open`)
   }
 
-  /** Records a request of the client. */
-  used(caller: Caller): void {
-    if (caller !== this.uplink.caller) this.uplink.setCaller(caller)
+  /** Records a request; returns false if the session belongs to another principal or view. */
+  takesFrom(caller: Caller): boolean {
+    const { uplink } = this
+    if (uplink.principal !== caller.principal || uplink.view !== caller.view) return false
+    if (caller !== uplink.caller) uplink.setCaller(caller)
     this.lastUsedMs = this.clock.nowMs()
     this.#isIdleReported = false
+    return true
   }
 
   /** Reports once that the client seems to be away. */

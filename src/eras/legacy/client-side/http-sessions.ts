@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/async/clock.js'
-import type { Caller, Principal, RenewCaller } from '../../../kernel/caller.js'
+import type { Principal, RenewCaller } from '../../../kernel/caller.js'
 import type { Fault } from '../../../kernel/faults.js'
 import type { LimitCounters } from '../../../kernel/limit-counters.js'
 import { REPLICA_LOST } from '../../../rpc/adopted-session.js'
@@ -18,7 +18,7 @@ const SHED_LEAST = 100
 export class HttpSessions {
   /** The total replay buffer of all sessions. */
   readonly kept: ReplayTotal
-  readonly #byId = new Map<string, HttpSession>()
+  readonly byId = new Map<string, HttpSession>()
   readonly #quota: SessionQuota
   readonly #bounds: LimitCounters
   readonly #clock: Clock
@@ -32,26 +32,9 @@ export class HttpSessions {
     this.kept = new ReplayTotal(bounds)
   }
 
-  get size(): number {
-    return this.#byId.size
-  }
-
-  has(id: string): boolean {
-    return this.#byId.has(id)
-  }
-
-  /** Returns a session by its id, unless it belongs to another principal or view. */
-  find(id: string, caller: Caller): HttpSession | undefined {
-    const session = this.#byId.get(id)
-    if (session?.uplink.principal !== caller.principal) return undefined
-    if (session.uplink.view !== caller.view) return undefined
-    session.used(caller)
-    return session
-  }
-
   /** Adds a session once its client has initialized. */
   add(session: HttpSession): void {
-    this.#byId.set(session.id, session)
+    this.byId.set(session.id, session)
     this.#quota.add(session.uplink.principal)
   }
 
@@ -69,7 +52,7 @@ export class HttpSessions {
   #forgetOne(principal: Principal | undefined): void {
     const nowMs = this.#clock.nowMs()
     let oldest: HttpSession | undefined
-    for (const session of this.#byId.values()) {
+    for (const session of this.byId.values()) {
       if (principal !== undefined && session.uplink.principal !== principal) continue
       if (!session.isAbandoned(nowMs)) continue
       if (session.lastUsedMs < (oldest?.lastUsedMs ?? Number.POSITIVE_INFINITY)) oldest = session
@@ -80,7 +63,7 @@ export class HttpSessions {
   /** Frees memory by ending a part of the sessions that have been idle longest. */
   shed(): void {
     const nowMs = this.#clock.nowMs()
-    const abandoned = [...this.#byId.values()]
+    const abandoned = [...this.byId.values()]
       .filter(session => session.isAbandoned(nowMs))
       .sort((one, other) => one.lastUsedMs - other.lastUsedMs)
     const count = Math.max(SHED_LEAST, abandoned.length / SHED_PART)
@@ -89,7 +72,7 @@ export class HttpSessions {
 
   /** Ends a session; `isFinal` if its client must not continue it. */
   end(session: HttpSession, reason: string, isFinal = false): void {
-    if (!this.#byId.delete(session.id)) return
+    if (!this.byId.delete(session.id)) return
     this.#quota.remove(session.uplink.principal)
     session.adopted?.ended(isFinal)
     session.close(reason)
@@ -97,8 +80,8 @@ export class HttpSessions {
 
   /** Ends a session here that continues at another replica. */
   drop(id: string): void {
-    const session = this.#byId.get(id)
-    if (session === undefined || !this.#byId.delete(id)) return
+    const session = this.byId.get(id)
+    if (session === undefined || !this.byId.delete(id)) return
     this.#quota.remove(session.uplink.principal)
     session.reconnectClient()
     session.adopted?.moved?.()
@@ -106,12 +89,12 @@ export class HttpSessions {
   }
 
   release(): void {
-    for (const session of this.#byId.values()) session.release()
+    for (const session of this.byId.values()) session.release()
   }
 
   /** Like `drop`, unless a request is in flight. */
   handOver(id: string): boolean {
-    if (this.#byId.get(id)?.uplink.isBusy === true) return false
+    if (this.byId.get(id)?.uplink.isBusy === true) return false
     this.drop(id)
     return true
   }
@@ -119,7 +102,7 @@ export class HttpSessions {
   /** Ends sessions that have been idle for too long. */
   sweep(): void {
     const nowMs = this.#clock.nowMs()
-    for (const session of this.#byId.values()) {
+    for (const session of this.byId.values()) {
       session.expire()
       // Idle time begins when the last stream is gone, not with the request that opened it.
       if (!session.isIdle) session.lastUsedMs = nowMs
@@ -131,11 +114,11 @@ export class HttpSessions {
   }
 
   keepAlive(): void {
-    for (const session of this.#byId.values()) session.keepAlive()
+    for (const session of this.byId.values()) session.keepAlive()
   }
 
   renewCallers(renew: RenewCaller): void {
-    for (const session of [...this.#byId.values()]) {
+    for (const session of [...this.byId.values()]) {
       const caller = renew(session.uplink.caller)
       if (caller === undefined) this.end(session, REVOKED, true)
       else session.uplink.setCaller(caller)
@@ -148,7 +131,7 @@ export class HttpSessions {
    * process restores them.
    */
   close(reason: string): void {
-    for (const session of [...this.#byId.values()])
+    for (const session of [...this.byId.values()])
       if (this.#hasReplicas) this.drop(session.id)
       else {
         // Like priming events, a `retry` without data breaks older SDK clients.

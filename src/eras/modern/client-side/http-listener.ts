@@ -1,6 +1,5 @@
 import type { Caller, RenewCaller } from '../../../kernel/caller.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
-import { LinkedList, type ListLink } from '../../../kernel/linked-list.js'
 import type { Logger } from '../../../kernel/logger.js'
 import { LISTEN } from '../../../model/links.js'
 import type { ListenerOptions, OwnChallenge, ScopeChallenge } from '../../../rpc/host.js'
@@ -22,7 +21,7 @@ export class ModernHttpListener {
 
   constructor(options: ListenerOptions) {
     const { bounds = new LimitCounters(), log, challenge } = options
-    this.#answers = { log, bounds, challenge, open: new LinkedList() }
+    this.#answers = { log, bounds, challenge }
     this.#uplink = new ModernUplink(options, 'endpoint')
   }
 
@@ -38,7 +37,7 @@ export class ModernHttpListener {
   }
 
   keepAlive(): void {
-    for (const answer of this.#answers.open) answer.keepAlive()
+    this.#uplink.keepAlive()
   }
 
   /** Ends expired requests; called periodically. */
@@ -102,8 +101,6 @@ export interface AnswerContext {
   readonly log: Logger
   readonly bounds: LimitCounters
   readonly challenge: ScopeChallenge | undefined
-  /** Incomplete answers, for keep-alive comments. */
-  readonly open: LinkedList<HttpAnswer>
 }
 
 /**
@@ -117,7 +114,6 @@ export class HttpAnswer implements Replies {
   readonly #form: AnswerForm
   readonly #context: AnswerContext
   readonly #caller: Caller
-  readonly #link: ListLink<HttpAnswer>
   #out: HttpStream | undefined
   /** True if the client has waited since the last keep-alive. */
   #hasWaited = false
@@ -128,9 +124,8 @@ export class HttpAnswer implements Replies {
     this.#form = form
     this.#context = context
     this.#caller = caller
-    this.#link = context.open.add(this)
     responder.onGone(() => {
-      this.#close()
+      this.#isOver = true
       gone()
     })
   }
@@ -146,7 +141,7 @@ export class HttpAnswer implements Replies {
     if (this.#isOver) return
     const challenge: OwnChallenge = scopes => this.#context.challenge?.(scopes, this.#caller)
     if (this.#out === undefined && refuseForScopes(this.#responder, why, challenge)) {
-      this.#close()
+      this.#isOver = true
       return
     }
     const isEvent = this.#out !== undefined || (this.#form === 'stream' && status === 200)
@@ -154,7 +149,7 @@ export class HttpAnswer implements Replies {
     else if (frame !== undefined)
       this.#responder.send(status, { 'content-type': 'application/json', ...headers }, frame)
     this.#out?.end()
-    this.#close()
+    this.#isOver = true
   }
 
   /** Writes a keep-alive comment if the client has waited for long; called every few seconds. */
@@ -176,13 +171,8 @@ export class HttpAnswer implements Replies {
       return
     }
     this.#out = undefined
-    this.#close()
+    this.#isOver = true
     // Cancels the request, like any end of its stream.
     cutOff(out, this.#context)
-  }
-
-  #close(): void {
-    this.#isOver = true
-    this.#context.open.remove(this.#link)
   }
 }

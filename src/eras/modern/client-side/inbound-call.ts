@@ -90,6 +90,10 @@ export class ModernInboundCall extends InboundCall {
     this.#send(method, withClientNames(params, down, { id, token }))
   }
 
+  keepAlive(): void {
+    this.#request.replies.keepAlive?.()
+  }
+
   protected over(): void {
     this.client.openCalls -= 1
     this.#request.over()
@@ -153,6 +157,8 @@ export interface CallEnding {
 export interface Replies {
   /** Sends a notification of the request; skipped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
+  /** Writes a keep-alive comment if the client has waited for long. Absent where none are. */
+  keepAlive?(): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
   end(frame: OutgoingMessage | undefined, ending: CallEnding): void
 }

@@ -118,6 +118,11 @@ export class ModernUplink {
     else this.#options.handler.call(call)
   }
 
+  /** Keeps the connections of requests in flight open; called every few seconds. */
+  keepAlive(): void {
+    for (const call of this.#calls.values()) call.keepAlive()
+  }
+
   /** Forgets idle clients, and ends subscriptions whose credential has expired. */
   sweep(): void {
     this.#clients.sweep()

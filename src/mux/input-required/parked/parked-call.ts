@@ -3,8 +3,13 @@ import type { Holding } from '../../../kernel/byte-account.js'
 import type { Caller } from '../../../kernel/caller.js'
 import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
-import { Cancellable } from '../../../model/cancellable.js'
-import type { CancelReason, Client, Release, ServerRequest } from '../../../model/links.js'
+import {
+  Cancellable,
+  type CancelReason,
+  type Client,
+  type Release,
+  type ServerRequest,
+} from '../../../model/links.js'
 import type { McpLogLevel } from '../../../model/log-level.js'
 import { type Answer, bytesOf, failed, type Outcome, succeeded } from '../../../model/outcome.js'
 import type { Progress } from '../../../model/progress.js'

@@ -3,7 +3,7 @@ import { HttpSession } from '../../../../src/eras/legacy/client-side/http-sessio
 import { HttpSessions } from '../../../../src/eras/legacy/client-side/http-sessions.js'
 import { createHttpListener } from '../../../../src/eras/listen/http-listener.js'
 import { Deferred } from '../../../../src/kernel/async/deferred.js'
-import { LOCAL } from '../../../../src/kernel/caller.js'
+import { type Caller, LOCAL } from '../../../../src/kernel/caller.js'
 import { rawText, textOf } from '../../../../src/kernel/json/text.js'
 import type { Limits } from '../../../../src/kernel/limits.js'
 import { silentLogger } from '../../../../src/kernel/logger.js'
@@ -15,6 +15,10 @@ import { FakeServerRequest } from '../../../support/server/fake-server.js'
 import { boundsOf, IDENTITY, progressOf, shown } from '../../../support/values.js'
 import { recordedLog, rpc } from '../../../support/wire/channel-pair.js'
 import { FakeResponder, httpRequest } from '../../../support/wire/fake-http.js'
+
+/** A session that takes a request with its id. */
+const found = ({ byId }: HttpSessions, id: string, caller: Caller) =>
+  byId.get(id)?.takesFrom(caller) === true ? byId.get(id) : undefined
 
 const BOTH = 'application/json, text/event-stream'
 const EMPTY = succeeded(rawText('{}'))
@@ -282,15 +286,15 @@ t.test('at the cap only sessions of clients that seem to be gone give way', asyn
   t.equal(bounds.hits.sessions?.hits, 1)
   clock.advance(10_000)
   t.ok(await add())
-  t.equal(table.find(unused?.id ?? '', LOCAL), undefined, 'it has not asked for anything for 10 s')
+  t.equal(found(table, unused?.id ?? '', LOCAL), undefined, 'it has not asked for anything for 10 s')
   clock.advance(9_000)
   t.equal(await add(), undefined)
   clock.advance(300_000)
-  t.equal(table.find(used?.id ?? '', LOCAL), used)
+  t.equal(found(table, used?.id ?? '', LOCAL), used)
   t.ok(await add(), 'the one that came last has been away')
-  t.equal(table.find(used?.id ?? '', LOCAL), used)
-  t.equal(table.find(listening?.id ?? '', LOCAL), listening, 'whoever listens is there')
-  t.equal(table.size, 3)
+  t.equal(found(table, used?.id ?? '', LOCAL), used)
+  t.equal(found(table, listening?.id ?? '', LOCAL), listening, 'whoever listens is there')
+  t.equal(table.byId.size, 3)
 })
 
 t.test('a session that asked for something gives way when it was away for five minutes', async t => {
@@ -302,7 +306,7 @@ t.test('a session that asked for something gives way when it was away for five m
   t.equal(await add(), undefined)
   clock.advance(1_000)
   t.ok(await add())
-  t.equal(table.find(used?.id ?? '', LOCAL), undefined)
+  t.equal(found(table, used?.id ?? '', LOCAL), undefined)
 })
 
 t.test('an idle session ends, one with an open stream or a call does not', async t => {
@@ -314,15 +318,15 @@ t.test('an idle session ends, one with an open stream or a call does not', async
   say(busy, { id: 1, method: 'tools/call' })
   clock.advance(2000)
   table.sweep()
-  t.equal(table.find(idle?.id ?? '', LOCAL), undefined)
-  t.equal(table.size, 2)
+  t.equal(found(table, idle?.id ?? '', LOCAL), undefined)
+  t.equal(table.byId.size, 2)
   t.equal(handler.gone.length, 1)
   stream.goAway()
   table.sweep()
-  t.equal(table.size, 2, 'the time begins when the stream is gone')
+  t.equal(table.byId.size, 2, 'the time begins when the stream is gone')
   clock.advance(1001)
   table.sweep()
-  t.equal(table.size, 1, 'the call still runs')
+  t.equal(table.byId.size, 1, 'the call still runs')
 })
 
 t.test('a session whose client is silent lives for a day', async t => {
@@ -334,10 +338,10 @@ t.test('a session whose client is silent lives for a day', async t => {
     clock.advance(3_600_000)
     table.sweep()
   }
-  t.equal(table.find(session?.id ?? '', LOCAL), session, 'and from its next request on another day')
+  t.equal(found(table, session?.id ?? '', LOCAL), session, 'and from its next request on another day')
   clock.advance(24 * 3_600_000 + 1)
   table.sweep()
-  t.equal(table.size, 0)
+  t.equal(table.byId.size, 0)
 })
 
 t.test('while memory is short sessions that seem to be abandoned end, the idlest first', async t => {
@@ -349,15 +353,15 @@ t.test('while memory is short sessions that seem to be abandoned end, the idlest
   clock.advance(300_001)
   const fresh = await add()
   say(fresh, { id: 1, method: 'ping' })
-  const isThere = (at: number) => table.find(all[at]?.id ?? '', LOCAL) !== undefined
+  const isThere = (at: number) => found(table, all[at]?.id ?? '', LOCAL) !== undefined
   bounds.pressure = 2
   t.equal(await add(), undefined)
   table.shed()
-  t.equal(table.size, 51)
+  t.equal(table.byId.size, 51)
   t.same([isThere(0), isThere(20), isThere(119), isThere(120)], [true, false, false, true])
   table.shed()
   table.shed()
-  t.equal(table.size, 22, 'those who listen, who came just now, and who has just asked for something')
+  t.equal(table.byId.size, 22, 'those who listen, who came just now, and who has just asked for something')
 })
 
 t.test('a client without an open stream that asks for nothing is taken to be away, once', async t => {
@@ -370,7 +374,7 @@ t.test('a client without an open stream that asks for nothing is taken to be awa
     table.sweep()
   }
   t.same(handler.rested, [session?.uplink])
-  table.find(session?.id ?? '', LOCAL)
+  found(table, session?.id ?? '', LOCAL)
   clock.advance(301_000)
   table.sweep()
   t.equal(handler.rested.length, 2, 'it came back and went away again')
