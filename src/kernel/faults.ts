@@ -47,9 +47,9 @@ export type FaultData = Readonly<Record<string, unknown>>
 
 /**
  * The form of a remote server's failure, for reports: `reason` if it gave one, `gateway` if something in
- * front of it answered, `page` if the answer is not MCP.
+ * front of it answered, `page` if the answer is not MCP, `certificate` if it requires a client certificate.
  */
-export type RemoteFailure = 'reason' | 'gateway' | 'page'
+export type RemoteFailure = 'reason' | 'gateway' | 'page' | 'certificate'
 
 /** Optional parts of a Fault. */
 export interface FaultOptions {

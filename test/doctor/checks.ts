@@ -411,6 +411,7 @@ const PROVOKED: Readonly<Record<ProblemId, readonly (readonly [facts: Partial<Fa
         ['D035.gateway', /behind the gateway/],
         ['D035.session', /same instance/],
         ['D035.page', /the path in its "url"/],
+        ['D035.certificate', /a client certificate that it accepts/],
         ['D035.status', /contact its operator/],
       ] as const
     ).map(([absence, fix]) => {

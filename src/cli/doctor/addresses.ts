@@ -72,7 +72,8 @@ const examine = async (server: string, address: string, http: HttpClient): Promi
   const status = typeof found === 'number' ? found : undefined
   const because = (code: AddressCode, url = address): AddressFacts => {
     const reason = found instanceof Fault ? sanitizeLine(codeOf(found) ?? found.message) : found
-    return { status, cause: cause(code, { server, url, status: status ?? 0, reason }, server) }
+    const why = found instanceof Fault ? found.message : undefined
+    return { status, cause: cause(code, { server, url, status: status ?? 0, reason, why }, server) }
   }
   if (found instanceof Fault) return because(addressCode(found))
   if (status === 404 || status === 405) {
@@ -85,6 +86,7 @@ const examine = async (server: string, address: string, http: HttpClient): Promi
 
 const addressCode = (fault: Fault): AddressCode => {
   if (fault.data?.['reason'] === PROXY_FAILED) return 'D035.proxy'
+  if (fault.remote === 'certificate') return 'D035.certificate'
   if (fault.code === 'timeout') return CODES[LATE] ?? 'D035.failing'
   const code = codeOf(fault) ?? ''
   return CODES[code] ?? (isCertificateCode(code) ? 'D035.unverified' : 'D035.failing')

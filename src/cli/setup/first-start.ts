@@ -107,7 +107,7 @@ export const problemText = ({ id, message, why, fix }: Explained): string =>
   `${id}: ${message}${why === undefined ? '' : ` (${oneLineText(why)})`}; fix: ${fix}`
 
 /** Causes with a fix of their own. */
-const STATED = ['D035.http', 'D035.credentials'] as const
+const STATED = ['D035.http', 'D035.credentials', 'D035.certificate', 'D035.proxy'] as const
 
 /** Returns the problem of a server that was started once; its texts may contain secrets. */
 export const troubleOf = (

@@ -96,9 +96,13 @@ export const SERVER_CAUSES = {
     why: 'its certificate is for another host',
     fix: 'check the host in its "url", or name the other one with "tls": { "servername": "HOST" }',
   },
+  'D035.certificate': {
+    label: 'certificate',
+    fix: 'write "tls": { "cert": "FILE", "key": "FILE" } with a client certificate that it accepts into its entry',
+  },
   'D035.no-tls': { why: 'it does not speak TLS', fix: 'write http instead of https into its "url"' },
   'D035.proxy': {
-    why: '{reason}',
+    label: 'proxy',
     fix: 'correct the proxy in HTTPS_PROXY, HTTP_PROXY or "proxy", or add the host to NO_PROXY',
   },
   'D035.silent': { why: 'it does not answer' },

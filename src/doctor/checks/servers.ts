@@ -71,7 +71,9 @@ const SLOW_MS = 8000
 
 const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
 const isRefused = ({ state, address, absence }: Probe): boolean =>
-  absence !== 'D035.credentials' && (LOGINS.has(state) || address?.status === 401 || address?.status === 403)
+  absence !== 'D035.credentials' &&
+  absence !== 'D035.certificate' &&
+  (LOGINS.has(state) || address?.status === 401 || address?.status === 403)
 
 /** Returns the reason why a server did not start, with its last lines on stderr. */
 export const failureText = ({
@@ -119,7 +121,14 @@ export const lookAtRemotes = (probes: readonly Probe[]): readonly Finding[] =>
     .map(probe => remoteFinding(probe))
 
 /** Absences whose reason tells more than the status of a direct request. */
-const STATED = ['D035.gateway', 'D035.session', 'D035.page', 'D035.http', 'D035.credentials'] as const
+const STATED = [
+  'D035.gateway',
+  'D035.session',
+  'D035.page',
+  'D035.http',
+  'D035.credentials',
+  'D035.certificate',
+] as const
 
 const isStated = (code: string | undefined): code is (typeof STATED)[number] =>
   (STATED as readonly (string | undefined)[]).includes(code)

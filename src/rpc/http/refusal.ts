@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../kernel/async/clock.js'
+import type { RemoteFailure } from '../../kernel/faults.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { isJsonType, mediaTypeOf } from '../../wire/http/headers.js'
 import type { HttpHeaders, OutboundExchange } from '../../wire/http.js'
@@ -94,7 +95,7 @@ export const reasonIn = (refusal: HttpRefusal): string | undefined => {
   // Masked before the spaces are joined: keys may span lines.
   const line = sanitizeLine(reason, REASON_BYTES).replaceAll(/\s+/g, ' ').trim()
   if (line === '') return undefined
-  return isGateway(refusal) ? `${line} (${BY_GATEWAY})` : line
+  return remoteOf(refusal) === 'gateway' ? `${line} (${BY_GATEWAY})` : line
 }
 
 /** Returns whether a refusal is a page for people, which no MCP server sends on purpose. */
@@ -111,6 +112,12 @@ const GATEWAY_SIGNS: readonly string[] = [
   ...['no server is available', 'default backend', 'apache server at'],
 ]
 
+/** Reasons of nginx, Kong and IIS for requests without an accepted client certificate. */
+const CERTIFICATE_SIGNS: readonly string[] = [
+  ...['no required ssl certificate', 'no required tls certificate', 'the ssl certificate error'],
+  ...['client certificate required', 'client certificate is required'],
+]
+
 /** Returns whether a gateway in front of the server sent the refusal, because of its status or its page. */
 const isGateway = (refusal: HttpRefusal): boolean => {
   const { status, text } = refusal
@@ -120,11 +127,16 @@ const isGateway = (refusal: HttpRefusal): boolean => {
   return (status === 503 || isHtml(refusal)) && GATEWAY_SIGNS.some(sign => page.includes(sign))
 }
 
+const remoteOf = (refusal: HttpRefusal): RemoteFailure => {
+  const text = refusal.text.toLowerCase()
+  if (CERTIFICATE_SIGNS.some(sign => text.includes(sign))) return 'certificate'
+  return isGateway(refusal) ? 'gateway' : 'reason'
+}
+
 /** Returns the reason of a refusal, and its form. */
 export const statedIn = (refusal: HttpRefusal): StatedReason => {
   const reason = reasonIn(refusal)
-  if (reason === undefined) return { reason, remote: undefined }
-  return { reason, remote: isGateway(refusal) ? 'gateway' : 'reason' }
+  return { reason, remote: reason === undefined ? undefined : remoteOf(refusal) }
 }
 
 const BY_GATEWAY = 'a gateway answered instead of the server'

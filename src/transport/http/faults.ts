@@ -1,6 +1,10 @@
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { type ForwardProxy, PROXY_FAILED, proxyUrl } from '../../kernel/machine/forward-proxy.js'
-import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
+import {
+  CERTIFICATE_REQUESTED,
+  isCertificateCode,
+  wantsCertificate,
+} from '../../kernel/machine/tls-settings.js'
 import { socketFailure, socketFault } from '../socket-faults.js'
 import { errors } from './undici-parts.js'
 
@@ -27,12 +31,33 @@ const certificateFix = (code: string): string => {
     : 'name its authority in "tls": { "ca": "FILE" } of the server, or in NODE_EXTRA_CA_CERTS'
 }
 
-/** Returns the code of an error or its cause; for several addresses, that of the first attempt. */
-function causeCodeOf(error: unknown): string {
-  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
-  if (!(first instanceof Error)) return ''
-  return systemCode(first) ?? causeCodeOf(first.cause)
+const clientCertificateFault = (
+  code: string,
+  wanted: true | 'maybe',
+  { origin, cause }: { readonly origin: string; readonly cause: unknown },
+): Fault => {
+  const isCut = code === CERTIFICATE_REQUESTED
+  const lead =
+    wanted === 'maybe'
+      ? 'refused the TLS handshake; it may require'
+      : isCut
+        ? 'hung up; it requires'
+        : 'requires'
+  const message = `${origin} ${lead} a client certificate that it accepts${isCut ? '' : ` (${code})`}: ${CLIENT_CERTIFICATE}`
+  // A server that only asks for a certificate may have run the request before it hung up.
+  return new Fault(isCut ? 'disconnected' : 'unavailable', message, { remote: 'certificate', cause })
 }
+
+const CLIENT_CERTIFICATE = 'name one in "tls": { "cert": "FILE", "key": "FILE" } of the server'
+
+/** Returns the error, or its cause, that has a code; for several addresses, that of the first attempt. */
+function codedCauseOf(error: unknown): Error | undefined {
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  if (!(first instanceof Error)) return undefined
+  return systemCode(first) === undefined ? codedCauseOf(first.cause) : first
+}
+
+const causeCodeOf = (error: unknown): string => systemCode(codedCauseOf(error)) ?? ''
 
 /** Returns scheme, host and port, the part of a URL without secrets. */
 export const urlOrigin = (url: string): string => (URL.canParse(url) ? new URL(url).origin : 'the server')
@@ -62,6 +87,8 @@ export function transferFault(error: unknown, url: string, origin = urlOrigin(ur
     const reason = `certificate refused: ${code}`
     return new Fault('unavailable', `cannot connect to ${origin} (${reason}): ${certificateFix(code)}`, more)
   }
+  const wanted = wantsCertificate(codedCauseOf(error))
+  if (wanted !== false) return clientCertificateFault(code, wanted, { origin, cause: error })
   const refused = CONNECT_FAILURES[code]
   if (refused !== undefined) return new Fault('unavailable', `cannot connect to ${origin} (${refused})`, more)
   if (code === 'ERR_INVALID_URL' || code === 'UND_ERR_INVALID_ARG') {
@@ -96,10 +123,11 @@ export const proxyFault = (error: unknown, proxy: ForwardProxy): Fault => {
 /** Returns the Fault for an HTTP status with which a forward proxy refuses a request. */
 export const proxyStatusFault = (status: number, proxy: ForwardProxy, target: string): Fault => {
   const name = nameOf(proxy)
-  if (status === 407) {
+  // Tinyproxy answers wrong credentials with 401.
+  if (status === 407 || status === 401) {
     const { username = '' } = proxyUrl(proxy.url) ?? {}
     const what = username === '' ? 'requires a user and password' : 'refused its user and password'
-    return ofProxy(`${name} ${what} (HTTP 407): write USER:PASSWORD@ before its host in ${proxy.from}`)
+    return ofProxy(`${name} ${what} (HTTP ${status}): write USER:PASSWORD@ before its host in ${proxy.from}`)
   }
   return status >= 500
     ? ofProxy(`${name} cannot reach ${target} (HTTP ${status}): check the address of the server, ${BYPASS}`)

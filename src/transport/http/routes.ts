@@ -1,10 +1,11 @@
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import type * as undici from 'undici'
 import type { Dispatcher } from 'undici'
 import { type ForwardProxy, type ProxyRules, proxyFor } from '../../kernel/machine/forward-proxy.js'
 import { type TlsSettings, tlsOptions } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
 import { bareHost, portOf } from '../../kernel/url-address.js'
+import { watchCertificateRequest } from './certificate-requests.js'
 import { transferFault } from './faults.js'
 import { proxyAddress } from './proxy-address.js'
 import { openTunnel } from './tunnel.js'
@@ -54,10 +55,15 @@ export class Routes {
   constructor(options: RouteOptions) {
     this.#options = options
     const { agent, connectTimeoutMs: timeout, tls = {}, lookup, socketPath } = options
-    const connect = { timeout, ...tlsOptions(tls), ...(lookup !== undefined && { lookup }) }
+    const { autoSelectFamily } = agent ?? {}
+    const direct = {
+      ...tlsOptions(tls),
+      ...(lookup !== undefined && { lookup }),
+      ...(autoSelectFamily !== undefined && { autoSelectFamily }),
+    }
     this.#direct = new Agent({
       ...agent,
-      connect: socketPath === undefined ? connect : { timeout, socketPath },
+      connect: connector({ timeout, ...(socketPath === undefined ? direct : { socketPath }) }),
     })
   }
 
@@ -106,7 +112,7 @@ export class Routes {
   /** All `https` URLs have the same proxy. */
   #tunnels(proxy: ForwardProxy): Dispatcher {
     const { agent, connectTimeoutMs: timeout, tls = {} } = this.#options
-    const encrypt = buildConnector({ timeout, ...tlsOptions(tls) })
+    const encrypt = connector({ timeout, ...tlsOptions(tls) })
     const connect: undici.buildConnector.connector = (options, done) => {
       const host = bareHost(options.hostname)
       openTunnel(proxy, { host, port: portOf(options) }, timeout).then(
@@ -117,4 +123,11 @@ export class Routes {
     this.#tunneled ??= new Agent({ ...agent, connect })
     return this.#tunneled
   }
+}
+
+/** Creates a connector whose connections tell if their server requires a client certificate. */
+const connector = (options: undici.buildConnector.BuildOptions): undici.buildConnector.connector => {
+  // The types lack its result.
+  const connect = buildConnector(options) as (...all: Parameters<undici.buildConnector.connector>) => Socket
+  return (target, done) => watchCertificateRequest(connect(target, done))
 }

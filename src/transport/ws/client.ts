@@ -14,6 +14,7 @@ import { bareHost, portOf } from '../../kernel/url-address.js'
 import type { Channel } from '../../wire/channel.js'
 import type { HttpHeaders } from '../../wire/http.js'
 import type { HttpCredential } from '../../wire/http-credential.js'
+import { watchCertificateRequest } from '../http/certificate-requests.js'
 import { CookieJar } from '../http/cookies.js'
 import { transferFault } from '../http/faults.js'
 import { openTunnel } from '../http/tunnel.js'
@@ -118,7 +119,8 @@ function handshakeFault(error: Error, origin: string): Fault {
   if (!isNetwork || code.startsWith('HPE_')) {
     return new Fault('unavailable', `the response of ${origin} is not a WebSocket handshake`, more)
   }
-  return new Fault('unavailable', transferFault(error, origin).message, more)
+  const { message, remote } = transferFault(error, origin)
+  return new Fault('unavailable', message, { ...more, remote })
 }
 
 type Proof = Readonly<Record<string, string>> | undefined
@@ -130,7 +132,7 @@ function open({ bounds, headers, tls = {}, url }: Resolved, proof: Proof, tunnel
     return new WebSocket(url, WS_SUBPROTOCOL, {
       headers: { ...headers, ...proof },
       ...tlsOptions(tls),
-      ...(tunnel && { createConnection: through(tunnel, new URL(url)) }),
+      ...connectionOf(new URL(url), tunnel),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: maxMessageBytes(bounds.max, 'server'),
@@ -141,14 +143,19 @@ function open({ bounds, headers, tls = {}, url }: Resolved, proof: Proof, tunnel
   }
 }
 
-/** Uses an open connection, and encrypts it for `wss`. */
-const through =
-  (socket: Socket, { protocol, hostname }: URL) =>
-  (...[options]: unknown[]): Socket => {
-    if (protocol !== 'wss:') return socket
-    const servername = isIP(hostname) === 0 ? hostname : ''
-    return connectTls({ servername, ...(options as ConnectionOptions), socket })
+/** Uses a tunnel, if there is one, and encrypts the connection for `wss`. */
+const connectionOf = ({ protocol, hostname }: URL, tunnel: Socket | undefined) => {
+  if (protocol !== 'wss:') return tunnel && { createConnection: () => tunnel }
+  return {
+    createConnection: (...[options]: unknown[]): Socket => {
+      const servername = isIP(bareHost(hostname)) === 0 ? hostname : ''
+      const to = { servername, ...(options as ConnectionOptions), path: undefined }
+      const socket = connectTls(tunnel === undefined ? to : { ...to, socket: tunnel })
+      watchCertificateRequest(socket)
+      return socket
+    },
   }
+}
 
 async function opened(ws: WebSocket, origin: string, options: Resolved): Promise<Channel> {
   const { bounds, clock, connectTimeoutMs: ms, log, signal } = options

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { reasonIn } from '../../../src/rpc/http/refusal.js'
+import { reasonIn, statedIn } from '../../../src/rpc/http/refusal.js'
 
 const reasonOf = (text: string, type = 'text/html'): string | undefined =>
   reasonIn({ status: 500, statusText: '', headers: { 'content-type': type }, text })
@@ -7,6 +7,18 @@ const reasonOf = (text: string, type = 'text/html'): string | undefined =>
 t.test('the reason of a page is its title, or else its heading', t => {
   t.equal(reasonOf('<html><title lang="en">No such tenant</title><h1>Oops</h1></html>'), 'No such tenant')
   t.equal(reasonOf('<title>Error</title><h1 class="a">Oops</h1>'), 'Oops')
+  t.end()
+})
+
+t.test('a page that asks for a client certificate is recognized', t => {
+  const formOf = (status: number, text: string) =>
+    statedIn({ status, statusText: '', headers: { 'content-type': 'text/html' }, text })
+  const reason = '400 No required SSL certificate was sent'
+  t.same(formOf(400, `<title>${reason}</title><center>nginx</center>`), { reason, remote: 'certificate' })
+  t.match(formOf(400, '<title>400 The SSL certificate error</title>nginx'), { remote: 'certificate' })
+  t.match(formOf(403, '<h2>403.7 - Client certificate required</h2>'), { remote: 'certificate' })
+  t.match(formOf(401, '{"message":"No required TLS certificate was sent"}'), { remote: 'certificate' })
+  t.match(formOf(400, '<title>400 Bad Request</title>nginx'), { remote: 'gateway' })
   t.end()
 })
 

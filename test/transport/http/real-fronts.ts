@@ -1,9 +1,7 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
+import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
@@ -12,58 +10,13 @@ import { collect, fetchReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
 import type { HttpClient } from '../../../src/wire/http.js'
 import { createAuthority } from '../../support/certificates.js'
+import { accepts, freePort, start, without } from '../../support/debian-programs.js'
 import { until } from '../../support/processes.js'
-
-/** Returns a reason to skip a test, if this program of Debian is not installed. */
-const without = (program: string): string | false => {
-  try {
-    execFileSync('/bin/sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`])
-    return false
-  } catch {
-    return `${program} is not installed`
-  }
-}
 
 async function portOf(t: Test, server: Server): Promise<number> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
   return (server.address() as AddressInfo).port
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createTcpServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
-
-const accepts = (port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1', () => resolve(true))
-    socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
-  })
-
-/** Starts a program with a configuration file, and waits for its port. */
-const start = async (
-  t: Test,
-  program: string,
-  args: readonly string[],
-  config: (folder: string) => string,
-) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-front-'))
-  // Squid reads it as another user.
-  chmodSync(folder, 0o755)
-  const file = join(folder, 'front.conf')
-  writeFileSync(file, config(folder))
-  const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
-  const child: ChildProcess = spawn(program, [...args, file], { env, stdio: 'ignore' })
-  t.teardown(async () => {
-    const ended = new Promise(resolve => child.once('exit', resolve))
-    child.kill('SIGTERM')
-    await ended
-    rmSync(folder, { recursive: true, force: true })
-  })
 }
 
 const get = async (t: Test, url: string, options: HttpClientOptions, headers = {}) => {
@@ -214,3 +167,32 @@ t.test(
     t.equal(ways.size, 2)
   },
 )
+
+const CERTIFICATE = { message: /a client certificate that it accepts.*"cert": "FILE"/, remote: 'certificate' }
+
+t.test('haproxy refuses connections without a client certificate', { skip: without('haproxy') }, async t => {
+  const authority = createAuthority(t)
+  const { cert, key } = authority.issue('inner', 'IP:127.0.0.1')
+  const ports = [await freePort(), await freePort()]
+  await start(t, 'haproxy', ['-db', '-f'], folder => {
+    writeFileSync(join(folder, 'both.pem'), cert + key)
+    const tls = `ssl crt ${folder}/both.pem ca-file ${authority.file} verify required`
+    return [
+      ...['defaults', 'mode http', 'timeout connect 5s', 'timeout client 60s', 'timeout server 60s'],
+      ...[
+        'frontend mcp',
+        `bind 127.0.0.1:${ports[0]} ${tls}`,
+        `bind 127.0.0.1:${ports[1]} ${tls} ssl-max-ver TLSv1.2`,
+      ],
+      ...['http-request return status 200', ''],
+    ].join('\n')
+  })
+  for (const port of ports) {
+    await until(() => accepts(port), 'haproxy')
+    const url = `https://127.0.0.1:${port}/`
+    await t.rejects(get(t, url, { tls: { ca: authority.ca } }), CERTIFICATE)
+    const reply = await get(t, url, { tls: { ca: authority.ca, cert, key } })
+    t.equal(reply.status, 200)
+    reply.discard()
+  }
+})

@@ -1,0 +1,55 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+
+/** Returns a reason to skip a test, if this program of Debian is not installed. */
+export const without = (program: string): string | false => {
+  try {
+    execFileSync('/bin/sh', ['-c', `PATH=$PATH:/usr/sbin command -v ${program}`])
+    return false
+  } catch {
+    return `${program} is not installed`
+  }
+}
+
+/** Returns a port that no program uses. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+/** Returns whether a port on loopback accepts connections. */
+export const accepts = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true))
+    socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
+  })
+
+/** Starts a program with a configuration file, and waits for its port. */
+export const start = async (
+  t: Test,
+  program: string,
+  args: readonly string[],
+  config: (folder: string) => string,
+) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-proxy-front-'))
+  // Squid reads it as another user.
+  chmodSync(folder, 0o755)
+  const file = join(folder, 'front.conf')
+  writeFileSync(file, config(folder))
+  const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
+  const child: ChildProcess = spawn(program, [...args, file], { env, stdio: 'ignore' })
+  t.teardown(async () => {
+    const ended = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
