@@ -65,11 +65,16 @@ const publishedIn = (code: string): ReadonlyMap<string, Published> => {
   return all
 }
 
-const compile = (published: Published): Definitions => {
-  const isNew = published.$defs !== undefined
-  const ajv = isNew ? new Ajv2020({ strict: false }) : new Ajv({ strict: false })
+const validatorOf = (published: Published): Ajv => {
+  const ajv = published.$defs === undefined ? new Ajv({ strict: false }) : new Ajv2020({ strict: false })
   formats.default(ajv)
-  ajv.addSchema(published, 'spec')
+  return ajv.addSchema(published, 'spec')
+}
+
+/** Compiles nothing before a value is checked: most files check one revision or none. */
+const definitionsIn = (published: Published): Definitions => {
+  let ajv: Ajv | undefined
+  const key = published.$defs === undefined ? 'definitions' : '$defs'
   const definitions = published.$defs ?? published.definitions ?? {}
   const methods = Object.entries(definitions).flatMap(([name, { properties }]) => {
     const method = properties?.method?.const
@@ -79,7 +84,8 @@ const compile = (published: Published): Definitions => {
     methods: new Map(methods),
     has: name => name in definitions,
     problems: (name, value) => {
-      const check = ajv.getSchema(`spec#/${isNew ? '$defs' : 'definitions'}/${name}`)
+      ajv ??= validatorOf(published)
+      const check = ajv.getSchema(`spec#/${key}/${name}`)
       if (check === undefined) throw new Error(`there is no definition ${name}`)
       if (check(value) === true) return []
       return (check.errors ?? []).map(({ instancePath, message }) => `${name}${instancePath} ${message}`)
@@ -91,7 +97,7 @@ const compile = (published: Published): Definitions => {
 export const OFFICIAL_SCHEMAS: ReadonlyMap<string, Definitions> = new Map(
   [...publishedIn(readFileSync(SUITE, 'utf8'))].map(([revision, published]) => [
     revision,
-    compile(published),
+    definitionsIn(published),
   ]),
 )
 
