@@ -5,11 +5,14 @@ import { readTransportAddress } from '../../config/read/transport.js'
 import type { ProxyConfig } from '../../config/types.js'
 import { rowOf } from '../../diagnostics/causes.js'
 import { cause } from '../../diagnostics/explain.js'
-import { proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
+import { Fault, systemCode } from '../../kernel/faults.js'
+import { PROXY_FAILED, proxyRulesOf } from '../../kernel/machine/forward-proxy.js'
+import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
 import type { Described } from '../../setup/add/server-json.js'
 import { dependsOnFolder } from '../../setup/import/folder.js'
 import type { ImportedEntry } from '../../setup/import/normalise.js'
 import type { OwnFile } from '../../setup/own-file.js'
+import { SetupError } from '../../setup/setup-error.js'
 import type { ServerStatus } from '../../telemetry/status/status.js'
 import { configTarget, loadFile } from '../shared/configuration.js'
 import { askUser, isInteractive } from '../shared/output/ask.js'
@@ -200,11 +203,30 @@ const registered = async ({ name, registry: given, as, config }: Args): Promise<
   const registry = given ?? REGISTRY
   const proxy = await forwardProxies(config)
   const fetch = createGuardedFetch({ trusted: [registry], allowHttp: true, proxy: () => proxy })
-  const described = describeServerJson(await fetchServerJson(name, registry, fetch))
+  const answer = await fetchServerJson(name, registry, fetch).catch((thrown: unknown) => {
+    throw thrown instanceof SetupError ? thrown : unreached(thrown, registry, registryShortName(name))
+  })
+  const described = describeServerJson(answer)
   if (described === undefined) {
     throw new CliError(EXIT.failure, `${name} does not offer a usable package or address`)
   }
   return { name: as ?? registryShortName(name), ...inHome(described) }
+}
+
+/** Explains why the registry cannot be reached. */
+const unreached = (thrown: unknown, registry: string, short: string): CliError => {
+  const fault = thrown instanceof Fault ? thrown : undefined
+  const why = fault?.message ?? 'no answer in time'
+  const facts = { registry, short, why }
+  if (fault?.data?.['reason'] === PROXY_FAILED)
+    return causeError(EXIT.failure, cause('cli.registry-proxy', facts))
+  const code = systemCode(fault?.cause) ?? ''
+  return causeError(
+    EXIT.failure,
+    isCertificateCode(code)
+      ? cause('cli.registry-certificate', { ...facts, code })
+      : cause('cli.registry', facts),
+  )
 }
 
 const bundled = async (file: string, name: string | undefined): Promise<Wanted> => {

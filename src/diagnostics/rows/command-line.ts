@@ -30,6 +30,19 @@ export const COMMAND_LINE_CAUSES = {
     says: 'the daemon of this configuration does not answer (D042)',
     fix: 'mcp-proxy daemon restart, or pass --alone to start copies of the servers',
   },
+  'cli.registry': {
+    says: 'the registry {registry} cannot be reached',
+    fix: 'mcp-proxy add {\'short\'} -- COMMAND, or in a company network set HTTPS_PROXY or "proxy"',
+  },
+  'cli.registry-proxy': {
+    says: 'the registry {registry} cannot be reached',
+    fix: 'correct the proxy in HTTPS_PROXY, HTTP_PROXY or "proxy", or add the host to NO_PROXY',
+  },
+  'cli.registry-certificate': {
+    says: 'the registry {registry} cannot be reached',
+    why: 'its certificate is refused ({code})',
+    fix: 'start with NODE_EXTRA_CA_CERTS=FILE, which has the authority of the registry or of a company proxy',
+  },
   'cli.no-pid': {
     says: 'no daemon of this user has the process id {pid}',
     fix: 'mcp-proxy daemon status --all',

@@ -43,6 +43,6 @@ const HANDSHAKE_FAILURE = 40
 export const wantsCertificate = (error: Error | undefined): boolean | 'maybe' => {
   if (systemCode(error) === CERTIFICATE_REQUESTED) return true
   // `…:SSL alert number 116`; the code of a failed write is only EPROTO.
-  const alert = Number(/\bnumber (\d+)\b/.exec(String(error))?.[1])
+  const alert = Number(/SSL\D+number (\d+)\b/.exec(String(error))?.[1])
   return alert === HANDSHAKE_FAILURE ? 'maybe' : CERTIFICATE_ALERTS.has(alert)
 }

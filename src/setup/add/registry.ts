@@ -6,7 +6,10 @@ export const REGISTRY = 'https://registry.modelcontextprotocol.io'
 const TIMEOUT_MS = 15_000
 const MAX_BYTES = 1024 * 1024
 
-/** Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError. */
+/**
+ * Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError for an unusable
+ * answer, and with the error of `fetch` without one.
+ */
 export const fetchServerJson = async (
   name: string,
   registry = REGISTRY,
@@ -14,11 +17,7 @@ export const fetchServerJson = async (
 ): Promise<ContainerMembers> => {
   const url = `${registry.replace(/\/$/, '')}/v0.1/servers/${encodeURIComponent(name)}/versions/latest`
   const byHand = `mcp-proxy add ${registryShortName(name)} -- COMMAND`
-  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' }).catch(
-    () => {
-      throw new SetupError(registry, 'the registry cannot be reached', 0, byHand)
-    },
-  )
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' })
   if (response.status === 404)
     throw new SetupError(registry, `it does not list a server "${name}"`, 0, byHand)
   if (!response.ok) throw new SetupError(registry, `the registry answered with ${response.status}`)

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { strToU8, zipSync } from 'fflate'
 import t, { type Test } from 'tap'
 import { parseEnvFile } from '../../../src/config/read/env-file.js'
+import { createAuthority } from '../../support/certificates.js'
+import { startForwardProxy } from '../../support/forward-proxy.js'
 import { runHere, setEnv, startBin, TINY } from '../../support/proxy/start.js'
 
 const fileOf = (t: Test) => {
@@ -108,7 +111,45 @@ t.test('a server of a registry is added by its name', async t => {
     err: /does not list a server "io.x\/other"/,
   })
   const off = await runHere(t, 'add', 'io.x/weather2', '--registry', 'http://127.0.0.1:1', '--config', config)
-  t.match(off, { code: 4, err: /cannot be reached\n.*\n {2}fix: mcp-proxy add weather2 -- COMMAND/ })
+  t.match(off, {
+    code: 4,
+    err: /cannot be reached\n {2}why: .*\(connection refused\)\n {2}fix: mcp-proxy add weather2 -- COMMAND/,
+  })
+})
+
+t.test('a registry that cannot be reached names the reason and the fix', async t => {
+  const { config } = fileOf(t)
+  const { host } = await startForwardProxy(t, { port: 1, refuses: 403 })
+  const authority = createAuthority(t)
+  const { cert, key } = authority.issue('registry', 'IP:127.0.0.1')
+  const tls = createTlsServer({ cert, key })
+  tls.listen(0, '127.0.0.1')
+  await once(tls, 'listening')
+  t.teardown(() => tls.close())
+  const encrypted = `https://127.0.0.1:${(tls.address() as AddressInfo).port}`
+  for (const [registry, env, expected] of [
+    ['http://registry.invalid', {}, /why: .*registry\.invalid \(.*\)\n {2}fix: mcp-proxy add x -- COMMAND/],
+    [
+      encrypted,
+      {},
+      /why: its certificate is refused \(UNABLE_TO.*\)\n {2}fix: start with NODE_EXTRA_CA_CERTS=/,
+    ],
+    [
+      'https://registry.invalid',
+      { HTTPS_PROXY: `http://${host}` },
+      /why: the proxy .* of HTTPS_PROXY does not allow registry\.invalid.*403.*\n {2}fix: correct the proxy/,
+    ],
+    [
+      'https://registry.invalid',
+      { HTTPS_PROXY: 'http://us:planted@127.0.0.1:1' },
+      /why: cannot connect to the proxy http:\/\/127\.0\.0\.1:1 of HTTPS_PROXY \(connection refused\)/,
+    ],
+  ] as const) {
+    setEnv(t, { HTTPS_PROXY: '', https_proxy: '', HTTP_PROXY: '', http_proxy: '', ...env })
+    const { code, err } = await runHere(t, 'add', 'io.x/x', '--registry', registry, '--config', config)
+    t.match({ code, err: err.replaceAll(/\n {4,}/g, ' ') }, { code: 4, err: expected })
+    t.notMatch(err, /planted/)
+  }
 })
 
 t.test('add reports missing arguments', async t => {
