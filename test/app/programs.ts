@@ -8,7 +8,12 @@ const SKIP = { skip: skipWithout.groups }
 const ID = 'ab12'.repeat(16)
 
 /** Puts a `docker` on PATH whose containers outlive it, and which logs its arguments. */
-const withDocker = (t: Test, args: readonly string[], flag?: string) => {
+const withDocker = (
+  t: Test,
+  args: readonly string[],
+  flag?: string,
+  behind = (words: readonly string[]): readonly string[] => words,
+) => {
   const folder = dirname(configFile(t, {}))
   const [bin, run, log] = [join(folder, 'bin'), join(folder, 'run'), join(folder, 'docker.log')]
   mkdirSync(bin)
@@ -16,7 +21,7 @@ const withDocker = (t: Test, args: readonly string[], flag?: string) => {
   const server = tiny(...(flag === undefined ? [] : [flag]))
   const script = [
     '#!/bin/sh',
-    `echo "$*" >> '${log}'`,
+    `echo "\${DOCKER_HOST:+$DOCKER_HOST }$*" >> '${log}'`,
     'case "$1" in stop) exit 0;; esac',
     'for word; do if [ "$last" = --cidfile ]; then cid=$word; fi; last=$word; done',
     'if [ -e "$cid" ]; then echo "container ID file found" >&2; exit 125; fi',
@@ -25,7 +30,10 @@ const withDocker = (t: Test, args: readonly string[], flag?: string) => {
   ]
   writeFileSync(join(bin, 'docker'), script.join('\n'))
   chmodSync(join(bin, 'docker'), 0o755)
-  const file = configFile(t, { box: { command: 'docker', args: ['run', ...args, '-i', 'image'] } })
+  writeFileSync(join(bin, 'sg'), '#!/bin/sh\n[ "$2" = -c ] && exec env DOCKER_HOST=unix:///$1 sh -c "$3"\n')
+  chmodSync(join(bin, 'sg'), 0o755)
+  const [command = '', ...rest] = behind(['docker', 'run', ...args, '-i', 'image'])
+  const file = configFile(t, { box: { command, args: rest } })
   const env = {
     PATH: `${bin}:${process.env['PATH'] ?? ''}`,
     MCP_PROXY_RUN_DIR: run,
@@ -53,6 +61,20 @@ t.test('a container that does not end by itself is stopped by its id', SKIP, asy
   t.equal(logged().at(-1), `stop -t 5 ${ID}`)
   t.same(cidfiles(), [])
 })
+
+for (const [name, behind, host] of [
+  ['env', (words: readonly string[]) => ['env', 'DOCKER_HOST=tcp://a:1', ...words], 'tcp://a:1'],
+  ['sg', (words: readonly string[]) => ['sg', 'docker', '-c', words.join(' ')], 'unix:///docker'],
+] as const)
+  t.test(`a container behind ${name} is stopped where it runs`, SKIP, async t => {
+    const { start, logged, cidfiles } = withDocker(t, ['--rm'], '--stubborn', behind)
+    const proxy = await start()
+    t.match(logged(), [new RegExp(`^${host} run --cidfile \\S+\\.cid --rm -i image$`)])
+    proxy.child.stdin?.end()
+    t.equal(await proxy.exited, 0)
+    t.equal(logged().at(-1), `${host} stop -t 5 ${ID}`)
+    t.same(cidfiles(), [])
+  })
 
 t.test('a container that ends with its input is not stopped', SKIP, async t => {
   const { start, logged, cidfiles } = withDocker(t, [])

@@ -35,7 +35,17 @@ export const lookAtPrograms = (
     .filter(({ path }) => path === undefined)
     .map(({ server, command, searched }) => missingProgram({ command, server, why: searched }, platform))
 
-const isContainer = ({ command }: ProgramFacts): boolean => ['docker', 'podman'].includes(nameOf(command))
+const CONTAINER_PROGRAMS = new Set(['docker', 'podman'])
+const isContainer = ({ command }: ProgramFacts): boolean => CONTAINER_PROGRAMS.has(nameOf(command))
+
+/** Programs that run the rest of their command line. */
+const WRAPPERS = new Set('env sudo doas nice nohup timeout stdbuf setsid cmd'.split(' '))
+
+/** Returns the container program that a command line runs, also behind a wrapper. */
+const containerProgram = ({ command, args }: ProgramFacts): string | undefined => {
+  const words = WRAPPERS.has(nameOf(command)) ? [command, ...args] : [command]
+  return words.map(nameOf).find(name => CONTAINER_PROGRAMS.has(name))
+}
 
 /** Returns true if `run` keeps stdin open: `-i`, also combined with other letters, before the image name. */
 const isInteractive = (args: readonly string[]): boolean => {
@@ -47,11 +57,13 @@ const isInteractive = (args: readonly string[]): boolean => {
 }
 
 export const lookAtContainerFlags = (programs: readonly ProgramFacts[]): readonly Finding[] =>
-  programs
-    .filter(each => isContainer(each) && !isInteractive(each.args))
-    .map(({ server, command }) =>
-      finding('D037.no-stdin', { server, program: nameOf(command) }, { subject: server }),
-    )
+  programs.flatMap(each => {
+    const { server, args } = each
+    const program = containerProgram(each)
+    return program === undefined || isInteractive(args)
+      ? []
+      : [finding('D037.no-stdin', { server, program }, { subject: server })]
+  })
 
 /** The caller decides whether a container daemon is needed. */
 export const lookAtDocker = (

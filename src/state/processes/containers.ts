@@ -50,13 +50,13 @@ export const prepareContainer = (
 
 /** Returns the record with which the next proxy stops a container, if this one is killed. */
 export const recordOf = (
-  { cidfile, stop }: ContainerRun,
+  { cidfile, stop, env: own }: ContainerRun,
   { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
 ): RecordedContainer => ({
   cidfile,
   stop,
   cwd,
-  env: Object.fromEntries(Object.entries(env).filter(([name]) => USED.test(name))),
+  env: Object.fromEntries(Object.entries({ ...env, ...own }).filter(([name]) => USED.test(name))),
 })
 
 /** Reads a record; undefined if it is not one. */
@@ -86,13 +86,19 @@ const stop = async ({ stop: line, cwd, env }: RecordedContainer, id: string, log
   const [program = '', ...args] = line
   const code = await new Promise<number | string | null>(resolve => {
     const options = { cwd, env, stdio: 'ignore', windowsHide: true, timeout: STOP_MS } as const
-    const child = spawn(program, [...args, id], { ...options, killSignal: 'SIGKILL' })
+    const child = spawn(program, withId(args, id), { ...options, killSignal: 'SIGKILL' })
     child.once('error', error => resolve(error.name))
     child.once('close', resolve)
   })
   const facts = { container: id.slice(0, 12), program, code }
   if (code === 0) log.info(facts, 'stopped the container of a server')
   else log.warn(facts, 'could not stop the container of a server; it may have ended')
+}
+
+/** Adds the id of a container to a command line, or to the script at its end. */
+const withId = (args: readonly string[], id: string): string[] => {
+  const script = args.at(-1) ?? ''
+  return script.includes(' ') ? [...args.slice(0, -1), `${script} ${id}`] : [...args, id]
 }
 
 /** Returns the id in a file; undefined without one. */

@@ -8,8 +8,10 @@ export interface ContainerRun {
   readonly cidfile: string
   /** True if the arguments named that file already. */
   readonly isGiven: boolean
-  /** The program and arguments that stop a container, without its id. */
+  /** The program and arguments that stop a container, without its id, which follows in the last word. */
   readonly stop: readonly string[]
+  /** Variables that the command line sets for the program, and that select its daemon. */
+  readonly env: Readonly<Record<string, string>>
 }
 
 /** The program that is asked, wrappers that run it as another user, and its global options. */
@@ -24,8 +26,15 @@ const RUNNERS = new Set(['docker', 'podman'])
 /** Programs whose arguments run on another machine, or are not a command line. */
 const ELSEWHERE = new Set(['ssh', 'mosh', 'plink', 'wsl', 'kubectl', 'oc', 'limactl', 'multipass', 'vagrant'])
 /** Wrappers without which the program may not reach its daemon. */
-const KEPT = new Set(['sudo', 'doas', 'cmd'])
-const SHELL = /^(?:ba|da|z|k|a)?sh$/
+const KEPT: ReadonlySet<string> = new Set(
+  'sudo doas cmd runuser setpriv gosu su-exec flatpak-spawn host-spawn distrobox-host-exec'.split(' '),
+)
+/** Programs that run a script as another user or group: `sg docker -c "…"`. */
+const SWITCHES = new Set(['sg', 'su'])
+const SHELL = /^(?:(?:ba|da|z|k|a|fi|tc|c)?sh|pwsh|powershell)$/
+/** Other programs that run a script: `script -qc "…"`, `flock FILE -c "…"`, `env -S "…"`. */
+const SCRIPT_RUNNERS = new Set(['sg', 'su', 'runuser', 'script', 'flock', 'env'])
+const SCRIPT_FLAG = /^(?:-[a-z]*c|-[a-z]*S|--(?:session-)?command|--split-string|-Command)$/
 /** Global options of docker and podman that take a value. */
 const WITH_VALUE =
   /^(?:-[cHl]|--(?:context|host|config|log-level|tls(?:cacert|cert|key)|connection|url|identity|root|runroot|tmpdir|module|runtime|runtime-flag|conmon|storage-(?:driver|opt)|cgroup-manager|events-backend|hooks-dir|network-(?:cmd-path|config-dir)|out|ssh|volumepath|imagestore))$/
@@ -59,20 +68,50 @@ export const containerRun = (
   const line = given === undefined ? [...words.slice(0, at), '--cidfile', ours, ...words.slice(at)] : words
   const [program = command, ...rest] = line
   const cidfile = given === undefined ? ours : resolve(cwd, given)
-  return { command: program, args: rest, cidfile, isGiven: given !== undefined, stop: [...runner, ...STOP] }
+  const env = daemonVariables(words.slice(0, at))
+  return {
+    command: program,
+    args: rest,
+    cidfile,
+    isGiven: given !== undefined,
+    stop: [...runner, ...STOP],
+    env,
+  }
+}
+
+/** `DOCKER_HOST=…` and the like in a word, also in one of a script, where it may have quotes. */
+const VARIABLE = /(?:^|[\s;&|("'])((?:DOCKER|CONTAINERS?)_\w+)=(?:'([^']*)'|"([^"$`]*)"|([^\s'"$`;&|()]*))/g
+
+const daemonVariables = (words: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    words
+      .flatMap(word => [...word.matchAll(VARIABLE)])
+      .map(([, name = '', ...values]) => [name, values.find(value => value !== undefined) ?? '']),
+  )
+
+/**
+ * Returns the part of a command line from the first wrapper that is needed to reach the daemon, without other
+ * variables, which may be secrets.
+ */
+const wrapperIn = (
+  words: readonly string[],
+  isKept = (name: string) => KEPT.has(name),
+): readonly string[] => {
+  const from = words.findIndex(word => isKept(nameOf(word)))
+  const isOther = (word: string): boolean => /^\w+=/.test(word) && !/^(?:DOCKER|CONTAINERS?)_/.test(word)
+  return from === -1 ? [] : words.slice(from).filter(word => !isOther(word))
 }
 
 const findRun = (words: readonly string[]): Found | undefined => {
   for (const [index, word] of words.entries()) {
-    if (ELSEWHERE.has(nameOf(word))) return undefined
+    if (ELSEWHERE.has(nameOf(word)) || SWITCHES.has(nameOf(word))) return undefined
     if (!RUNNERS.has(nameOf(word))) continue
     let at = index + 1
     while (words[at]?.startsWith('-') === true) at += WITH_VALUE.test(words[at] ?? '') ? 2 : 1
     const end = at
     if (words[at] === 'container') at += 1
     if (words[at] !== 'run') return undefined
-    const wrapper = KEPT.has(nameOf(words[0] ?? '')) ? words.slice(0, index) : []
-    return { runner: [...wrapper, ...words.slice(index, end)], at: at + 1 }
+    return { runner: [...wrapperIn(words.slice(0, index)), ...words.slice(index, end)], at: at + 1 }
   }
   return undefined
 }
@@ -96,7 +135,8 @@ const inScript = (
   const index = words.findIndex((_word, at) => isScript(words, at))
   const script = words[index] ?? ''
   const found = IN_SCRIPT.exec(script)
-  if (found === null) return undefined
+  const before = words.slice(0, Math.max(0, index))
+  if (found === null || before.some(word => ELSEWHERE.has(nameOf(word)))) return undefined
   const [all, , program = '', options = ''] = found
   const end = found.index + all.length
   const given = givenInScript(script.slice(end))
@@ -105,9 +145,18 @@ const inScript = (
   const quote = isCmd(words) ? '"' : "'"
   const added = given === undefined ? ` --cidfile ${quote}${ours}${quote}` : ''
   const [command = '', ...args] = words.with(index, script.slice(0, end) + added + script.slice(end))
-  const runner = [program, ...options.split(/\s+/).filter(word => word !== '')]
+  const stop = [program, ...options.split(/\s+/).filter(word => word !== ''), ...STOP]
   const cidfile = given === undefined ? ours : resolve(cwd, given)
-  return { command, args, cidfile, isGiven: given !== undefined, stop: [...runner, ...STOP] }
+  const env = daemonVariables([...before, script.slice(0, found.index + 1)])
+  return { command, args, cidfile, isGiven: given !== undefined, stop: inWrapper(before, stop), env }
+}
+
+/** Stops a container as the user or group of a script that runs it. */
+const inWrapper = (before: readonly string[], stop: readonly string[]): readonly string[] => {
+  const isSwitch = (name: string): boolean => KEPT.has(name) || SWITCHES.has(name)
+  const wrapper = wrapperIn(before, isSwitch)
+  if (wrapper.length === 0 || isCmd(before)) return stop
+  return [...wrapper, stop.join(' ')]
 }
 
 const isCmd = ([command = '']: readonly string[]): boolean => nameOf(command) === 'cmd'
@@ -117,7 +166,10 @@ const isScript = (words: readonly string[], at: number): boolean => {
   const [flag = '', word = ''] = words.slice(Math.max(0, at - 1), at + 1)
   if (at === 0 || !/\s/.test(word)) return false
   if (isCmd(words)) return /^\/[ck]$/i.test(flag)
-  return /^-[a-z]*c$/.test(flag) && words.slice(0, at).some(each => SHELL.test(nameOf(each)))
+  const before = words.slice(0, at).map(nameOf)
+  // `sg GROUP "…"` needs no flag.
+  if (before.at(-2) === 'sg') return true
+  return SCRIPT_FLAG.test(flag) && before.some(name => SHELL.test(name) || SCRIPT_RUNNERS.has(name))
 }
 
 const givenInScript = (options: string): string | undefined => {

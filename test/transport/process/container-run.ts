@@ -25,6 +25,17 @@ t.test('a command line that runs a container gets a file for its id', async t =>
     ],
     ['sudo -n docker run x', 'sudo -n docker run --cidfile /run/o.cid x', 'sudo -n docker'],
     ['env A=secret docker run x', 'env A=secret docker run --cidfile /run/o.cid x', 'docker'],
+    ['sudo -n TOKEN=s docker run x', 'sudo -n TOKEN=s docker run --cidfile /run/o.cid x', 'sudo -n docker'],
+    [
+      'timeout 9 sudo -u x docker run x',
+      'timeout 9 sudo -u x docker run --cidfile /run/o.cid x',
+      'sudo -u x docker',
+    ],
+    [
+      'runuser -u x -- docker run x',
+      'runuser -u x -- docker run --cidfile /run/o.cid x',
+      'runuser -u x -- docker',
+    ],
     ['nice -n 5 docker run x', 'nice -n 5 docker run --cidfile /run/o.cid x', 'docker'],
     ['cmd /c docker run x', 'cmd /c docker run --cidfile /run/o.cid x', 'cmd /c docker'],
     ['docker run -i x --cidfile theirs', 'docker run --cidfile /run/o.cid -i x --cidfile theirs', 'docker'],
@@ -70,6 +81,74 @@ t.test('a script of a shell that runs a container gets the file too', async t =>
   t.match(inShell("docker run --cidfile '/x/a b.cid' x"), { cidfile: '/x/a b.cid', isGiven: true })
   for (const script of ['docker run --cidfile "$F" x', 'echo docker', 'docker ps', 'mydocker run x'])
     t.equal(inShell(script), undefined, script)
+})
+
+t.test('variables that select the daemon are kept, and no others', async t => {
+  const env = { DOCKER_HOST: 'tcp://a:1', DOCKER_CONTEXT: 'c' }
+  for (const words of [
+    ['env', 'DOCKER_HOST=tcp://a:1', 'TOKEN=s', 'DOCKER_CONTEXT=c', 'docker', 'run', '-i', 'x'],
+    ['env', '-S', 'DOCKER_HOST=tcp://a:1 DOCKER_CONTEXT=c docker run -i x'],
+    ['sh', '-c', `export DOCKER_HOST='tcp://a:1' T=s; DOCKER_CONTEXT="c" exec docker run -i x`],
+    ['sg', 'docker', '-c', 'DOCKER_HOST=tcp://a:1 DOCKER_CONTEXT=c docker run -e DOCKER_X=1 -i x'],
+  ]) {
+    const [command = '', ...args] = words
+    const run = containerRun(command, args, at)
+    t.same(run?.env, env, words.join(' '))
+    t.match(run?.args.join(' '), /docker run --cidfile '?\/run\/o\.cid'? -/)
+  }
+})
+
+t.test('a script that runs as another user or group is stopped as that one', async t => {
+  for (const [words, stop] of [
+    [
+      ['sg', 'docker', '-c'],
+      ['sg', 'docker', '-c', 'docker stop -t 5'],
+    ],
+    [
+      ['sg', 'docker'],
+      ['sg', 'docker', 'docker stop -t 5'],
+    ],
+    [
+      ['sudo', '-n', 'sg', 'docker', '-c'],
+      ['sudo', '-n', 'sg', 'docker', '-c', 'docker stop -t 5'],
+    ],
+    [
+      ['su', '-', 'docker', '-c'],
+      ['su', '-', 'docker', '-c', 'docker stop -t 5'],
+    ],
+    [
+      ['runuser', '-l', 'u', '--command'],
+      ['runuser', '-l', 'u', '--command', 'docker stop -t 5'],
+    ],
+    [
+      ['sudo', 'bash', '-lc'],
+      ['sudo', 'bash', '-lc', 'docker stop -t 5'],
+    ],
+    [
+      ['script', '-qec'],
+      ['docker', 'stop', '-t', '5'],
+    ],
+    [
+      ['flock', '/l', '-c'],
+      ['docker', 'stop', '-t', '5'],
+    ],
+    [
+      ['pwsh', '-NoProfile', '-Command'],
+      ['docker', 'stop', '-t', '5'],
+    ],
+  ] as const) {
+    const [command, ...args] = [...words, 'docker run -i x']
+    const run = containerRun(command, args, at)
+    t.equal(run?.args.at(-1), "docker run --cidfile '/run/o.cid' -i x", words.join(' '))
+    t.same(run?.stop, stop)
+  }
+  for (const words of [
+    ['ssh', 'host', 'sh', '-c'],
+    ['sg', 'docker', '-c', 'id', '-x'],
+  ]) {
+    const [command = '', ...args] = [...words, 'docker run -i x']
+    t.equal(containerRun(command, args, at), undefined, words.join(' '))
+  }
 })
 
 t.test('other command lines stay as they are', async t => {
