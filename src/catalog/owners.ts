@@ -31,6 +31,8 @@ export interface Owned {
   readonly isOurs?: boolean | undefined
 }
 
+type Named = Pick<Owned, 'server'> & { readonly own: string | undefined }
+
 /** A removed server; only clients that could see it learn about it. */
 interface Removed {
   readonly name: string
@@ -106,6 +108,25 @@ export class Owners {
    */
   uri(viewer: Viewer, exposed: string): Owned | Promise<Owned> {
     return this.#only(viewer, exposed) ?? this.#prefixed(viewer, exposed) ?? this.#unprefixed(viewer, exposed)
+  }
+
+  /**
+   * Returns the server of a tool or prompt without reading lists: by its item, else by the alias that begins
+   * its name. The own name is undefined if it is not listed.
+   */
+  serverOf(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Named | undefined {
+    const listed = this.#catalog.find(viewer, list, exposed)
+    if (listed !== undefined) return listed
+    const isOnly = this.#hasOneServer(viewer)
+    const server = [...this.#catalog.visibleTo(viewer).keys()].find(
+      ({ options }) => isOnly || exposed.startsWith(`${options.alias}__`),
+    )
+    return server && { server, own: undefined }
+  }
+
+  /** Returns whether the names that a client uses need no alias. */
+  #hasOneServer({ client }: Viewer): boolean {
+    return this.#isAlone || this.#catalog.viewFor(client)?.server !== undefined
   }
 
   /** Notes that a client shows an interface of a server, whose app may call tools by their own names. */
@@ -211,13 +232,10 @@ export class Owners {
   }
 
   #couldName(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Server[] {
-    const isOwn = this.#catalog.viewFor(viewer.client)?.server !== undefined
-    return [...this.#catalog.offering(viewer, list)]
-      .filter(
-        ([{ options }, { exposure }]) =>
-          isOwn || !exposure.prefix || exposed.startsWith(`${options.alias}__`),
-      )
-      .map(([server]) => server)
+    const isOwn = this.#hasOneServer(viewer)
+    return [...this.#catalog.offering(viewer, list)].flatMap(([server, { exposure }]) =>
+      isOwn || !exposure.prefix || exposed.startsWith(`${server.options.alias}__`) ? [server] : [],
+    )
   }
 
   #removedName(caller: Caller, isNamed: (alias: string) => boolean): string | undefined {

@@ -111,12 +111,33 @@ t.test('the requests add up, however they ended', async t => {
       'echo ok': 2,
       'fail tool_error': 1,
       'refuse error': 1,
+      '_OTHER fault': 1,
     },
   )
   t.equal(valueOf(found, 'mcp_proxy_server_state', { server: 'a', state: 'ready' }), 1)
   t.equal(valueOf(found, 'mcp_proxy_items', { server: 'a', list: 'tools' }), 6)
   t.equal(valueOf(found, 'mcp_proxy_clients', { transport: 'http', mcp_protocol_version: '2025-11-25' }), 1)
   t.equal(valueOf(found, 'mcp_proxy_server_starts_total', { server: 'a', result: 'ok' }), 1)
+})
+
+t.test('a call of a tool that no server lists counts under the server that its name tells', async t => {
+  const { url, read } = await setUp(t, {
+    a: tiny(),
+    broken: { command: process.execPath, args: ['-e', 'process.exit(3)'] },
+  })
+  const client = new RawClient(url)
+  await client.initialize()
+  for (let n = 0; n < 20; n += 1) await client.call(n, `a__made-up-${n}`)
+  await client.call(21, 'a__echo', '[1]')
+  await client.call(22, 'broken__anything')
+  await client.call(23, 'unknown__anything')
+  const found = await read(() => true)
+  const tools = found.get('mcp_proxy_tool_calls_total') ?? []
+  t.same(Object.fromEntries(tools.map(({ labels, value }) => [Object.values(labels).join(' '), value])), {
+    'a _OTHER fault': 20,
+    'a echo fault': 1,
+    'broken _OTHER fault': 1,
+  })
 })
 
 t.test('cancelled and timed-out calls are counted too, and each of a batch', async t => {
@@ -151,6 +172,7 @@ t.test('cancelled and timed-out calls are counted too, and each of a batch', asy
   t.same(calls(found), { '': 2, '-32602': 1, cancelled: 1, 'timeout -32603': 1 })
   const tools = (found.get('mcp_proxy_tool_calls_total') ?? []).map(({ labels }) => Object.values(labels))
   t.same(tools.sort(), [
+    ['a', '_OTHER', 'fault'],
     ['a', 'echo', 'ok'],
     ['a', 'progress', 'ok'],
     ['a', 'wait', 'cancelled'],

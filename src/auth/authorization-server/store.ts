@@ -33,6 +33,9 @@ const RULES: Readonly<Record<string, Rules>> = {
 }
 const OTHERS: Rules = { most: 1000 }
 
+/** The models of the credentials that a client may revoke. */
+const CREDENTIALS = ['AccessToken', 'ClientCredentials', 'RefreshToken']
+
 const noUser = async (): Promise<undefined> => await Promise.resolve(undefined)
 
 const DAY = 86_400
@@ -202,7 +205,7 @@ export class Store {
         await store.set(keyOf(id), model === 'Client' ? asKept(payload) : { ...payload, jti: undefined })
       },
       find: async id => {
-        const kept = await store.seek(keyOf(id))
+        const kept = this.#isOther(model, keyOf(id)) ? undefined : await store.seek(keyOf(id))
         return kept && (model === 'Client' ? kept : { ...kept, jti: id })
       },
       // Unused: their features are disabled.
@@ -236,6 +239,12 @@ export class Store {
     const kept = store.get(tokenHash(uid))
     if (kept === undefined || begunIn(kept).isFetched === true) return
     await store.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
+  }
+
+  /** Reports whether a token is known to be of another model, so that other replicas need not be asked. */
+  #isOther(model: string, key: string): boolean {
+    const isHere = (each: string): boolean => each !== model && this.store(each).get(key) !== undefined
+    return CREDENTIALS.includes(model) && CREDENTIALS.some(isHere)
   }
 
   /**

@@ -173,7 +173,7 @@ export class CallRecord implements ClientSide {
   // ── from the stage `routed` on ──
 
   owner: Owned | undefined
-  /** The name of its server. */
+  /** The name of its server; also set if the server lists no such item. */
   servedBy: string | undefined
   /** The server's own name of the requested item. */
   ownName: string | undefined

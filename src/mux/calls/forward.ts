@@ -80,8 +80,20 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       if (owner instanceof Promise) this.#routeLater(record, owner)
       else this.forwardTo(record, owner)
     } catch (thrown) {
-      record.end(failed(Fault.from(thrown)))
+      this.#failUnowned(record, thrown)
     }
+  }
+
+  /** Fails a call without an owner. Its name may still tell the server, for metrics, status and log. */
+  #failUnowned(record: CallRecord, thrown: unknown): void {
+    const { exposed, method, path, servedBy } = record
+    if (servedBy === undefined && exposed !== '' && path[0] === 'name') {
+      const list = method === 'tools/call' ? 'tools' : 'prompts'
+      const found = this.#context.owners.serverOf(record, list, exposed)
+      record.servedBy = found?.server.name
+      record.ownName = found?.own
+    }
+    record.end(failed(Fault.from(thrown)))
   }
 
   /** Passes a call of an unknown method to the only server. */
@@ -115,7 +127,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
       .then(owned => {
         if (!record.isOver) this.forwardTo(record, owned)
       })
-      .catch((thrown: unknown) => record.end(failed(Fault.from(thrown))))
+      .catch((thrown: unknown) => this.#failUnowned(record, thrown))
   }
 
   /** Forwards a call to a known server. */

@@ -160,7 +160,7 @@ export class CallMeter implements ClientObserver {
   #countersOf(call: CallRecord, server: string): CallCounters {
     if (this.#meter.epoch !== this.#epoch) this.#forget()
     const { method } = call
-    const tool = method === 'tools/call' ? call.ownName : undefined
+    const tool = method === 'tools/call' ? (call.ownName ?? OTHER) : undefined
     const last = this.#last
     if (last?.server === server && last.method === method && last.tool === tool) return last
     this.#last = this.#find(call, server, tool)
