@@ -27,8 +27,10 @@ export class Deadline {
   }
 
   async pause(ms: number): Promise<void> {
-    const wakeMs = Math.min(performance.now() + ms, this.#endMs)
-    await delay(wakeMs - performance.now())
+    const nowMs = performance.now()
+    const wakeMs = Math.min(nowMs + ms, this.#endMs)
+    // Newer Nodes warn of a negative delay.
+    await delay(Math.max(0, wakeMs - nowMs))
     const lateMs = Math.min(Math.max(performance.now() - wakeMs, 0), this.#spareMs)
     this.#spareMs -= lateMs
     this.#endMs += lateMs

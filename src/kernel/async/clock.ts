@@ -36,11 +36,14 @@ export const systemClock: Clock = {
     if (delayMs > LONGEST_MS) return timer(() => undefined)
     const dueMs = performance.now() + delayMs
     let isOff = false
-    const handle = setTimeout(() => {
-      runDue(dueMs, () => {
-        if (!isOff) work()
-      })
-    }, delayMs).unref()
+    const handle = setTimeout(
+      () => {
+        runDue(dueMs, () => {
+          if (!isOff) work()
+        })
+      },
+      Math.max(0, delayMs),
+    ).unref()
     return timer(() => {
       isOff = true
       clearTimeout(handle)

@@ -56,3 +56,17 @@ t.test('a timer beyond the maximum delay never fires', t => {
   t.equal(ran, 0)
   t.end()
 })
+
+t.test('an overdue timer fires without a warning of Node', async t => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error): unknown => warnings.push(name)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  // The clock's timers do not keep a process alive.
+  const alive = setInterval(() => undefined, 1000)
+  await new Promise<void>(resolve => {
+    systemClock.after(-5, resolve)
+  })
+  clearInterval(alive)
+  t.same(warnings, [])
+})
