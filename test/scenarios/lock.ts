@@ -7,6 +7,7 @@ import { parseConfig } from '../../src/config/parse.js'
 import { LocalClient } from '../../src/control/local-client.js'
 import { at, stringOf, textMember, textOf } from '../../src/kernel/json/text.js'
 import { silentLogger } from '../../src/kernel/logger.js'
+import { EraClient } from '../support/client/era-client.js'
 import { until } from '../support/processes.js'
 import { runHere, startProxy } from '../support/proxy/start.js'
 
@@ -157,6 +158,22 @@ t.test('a changed tool is served, hidden, or shown as locked', async t => {
       await until(async () => (await tools())[0] === 'Refunds an order.', 'the locked list')
       t.equal(await call('shop__refund'), 'ran', 'it is served again')
     })
+})
+
+t.test('a form about a changed tool names the parts that changed', async t => {
+  const { write, start } = await setUp(t, { onChange: 'ask' })
+  write(RUG_PULL)
+  const { url } = await start().listen({ port: 0 })
+  const client = await EraClient.connect(t, url, 'legacy', { declared: { elicitation: { form: {} } } })
+  const questions: string[] = []
+  client.raw.onAsk = (_method, { message }) => {
+    questions.push(message)
+    return { action: 'accept', content: { decision: 'once' } }
+  }
+  const { tools } = await client.get('tools/list')
+  t.match(tools[0], { name: 'shop__refund', description: 'Refunds an order.' }, 'the locked one is listed')
+  t.notOk((await client.get('tools/call', { name: 'shop__refund', arguments: {} }))._meta, 'it ran')
+  t.match(questions, [/\nChanged since it was locked: description\nRule "lock"\n/])
 })
 
 t.test('a renamed tool is new, and its old name is gone', async t => {
