@@ -1,5 +1,5 @@
 import { showHidden } from './hidden-text.js'
-import { JsonTextError, readJson, stringOf, textOf } from './json/text.js'
+import { JsonLimitError, JsonTextError, readJson, stringOf, textOf } from './json/text.js'
 import { type JsonTree, objectTree, type treeMembers, treeOf, treeText } from './json/tree.js'
 
 /** The lists of a server whose items are locked. Resources are data. */
@@ -18,6 +18,8 @@ type LockedItems = ReadonlyMap<string, readonly JsonTree[]>
 export type LockedServers = ReadonlyMap<string, LockedServer>
 
 export const LOCK_FILE_BYTES = 16 * 1024 * 1024
+/** Maximum nesting, and total of members and elements, each of which takes some hundred bytes of memory. */
+const LIMITS = { depth: 512, members: 1_000_000 }
 const VERSION = '1'
 const VARIANTS_MAX = 8
 
@@ -28,9 +30,10 @@ export const NOTHING_LOCKED: LockedServer = {
 /** Returns the content of a lock file, or the reason why it cannot be used. */
 export const parseLockFile = (text: string): LockedServers | { readonly why: string } => {
   try {
-    return serversIn(treeOf(readJson(Buffer.from(text))))
+    return serversIn(treeOf(readJson(Buffer.from(text), LIMITS)))
   } catch (thrown) {
     if (thrown instanceof LockFileError) return { why: thrown.message }
+    if (thrown instanceof JsonLimitError) return { why: 'it is nested too deeply, or has too many values' }
     if (thrown instanceof JsonTextError) return { why: 'it is not JSON' }
     throw thrown
   }

@@ -34,6 +34,11 @@ t.test('a broken file says where', async t => {
     [tools([]), '/servers/shop/tools/a is not a list of 1 to 8 definitions'],
     [tools(Array(9).fill({})), '/servers/shop/tools/a is not a list of 1 to 8 definitions'],
     [tools([1]), '/servers/shop/tools/a is not a list of 1 to 8 definitions'],
+    [
+      `{"version":1,"servers":[${'1,'.repeat(1_000_000)}1]}`,
+      'it is nested too deeply, or has too many values',
+    ],
+    [`{"version":1,"servers":${'['.repeat(600)}`, 'it is nested too deeply, or has too many values'],
     ['{"version":1,"servers":{"a":{},"a":{}}}', '/servers has two members "a"'],
   ]
   for (const [text, why] of rows) t.same(parseLockFile(text), { why }, text.slice(0, 60))

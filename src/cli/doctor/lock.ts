@@ -130,16 +130,23 @@ const lockedBefore = async (
 const READABLE = 0o644
 
 const writeLockFile = async (file: string, servers: ReadonlyMap<string, LockedServer>): Promise<void> => {
-  const [{ readState, replaceFile }, { systemDisk }, { LOCK_FILE_BYTES, lockFileText }] = await Promise.all([
-    import('../../setup/files/revise.js'),
-    import('../../setup/files/disk.js'),
-    import('../../kernel/lock-file.js'),
-  ])
-  const bytes = Buffer.from(lockFileText(servers))
-  if (bytes.length > LOCK_FILE_BYTES)
-    throw new CliError(EXIT.failure, 'the definitions exceed 16 MiB, and nothing was written', {
-      fix: 'lock fewer servers with "lock.servers"',
-    })
+  const [{ readState, replaceFile }, { systemDisk }, { LOCK_FILE_BYTES, lockFileText, parseLockFile }] =
+    await Promise.all([
+      import('../../setup/files/revise.js'),
+      import('../../setup/files/disk.js'),
+      import('../../kernel/lock-file.js'),
+    ])
+  const text = lockFileText(servers)
+  const bytes = Buffer.from(text)
+  const isLong = bytes.length > LOCK_FILE_BYTES
+  if (isLong || 'why' in parseLockFile(text))
+    throw new CliError(
+      EXIT.failure,
+      `the definitions ${isLong ? 'exceed 16 MiB' : 'have too many values'}, and nothing was written`,
+      {
+        fix: 'lock fewer servers with "lock.servers"',
+      },
+    )
   const state = await readState(systemDisk, file)
   // Unlike the other files that commands write, this one is for the team.
   const mode = state.bytes === undefined ? READABLE : state.mode
