@@ -14,6 +14,9 @@ import { bundle, EVERY, root } from './bundle.js'
 import { runFacts, takeJsonFile } from './run-facts.js'
 
 const JOBS = 3
+/** What takes longest begins first, so that no core waits for it at the end. */
+const LONGEST =
+  /^(cli\/setup\/init|setup|cli\/suggestions|matrix\/.*|release\/(package|bundle)|scenarios\/daemon|fuzz\/.*)$/
 const TIMEOUT_MS = 600_000
 /** With more failures than this, it is not the machine. */
 const ALONE_MOST = 3
@@ -64,16 +67,19 @@ const testsIn = report => {
   return tests
 }
 
+const nameOf = file => file.replace(/^.*?bundles.(.*)\.mjs$/, '$1').replaceAll('\\', '/')
+
 const failed = []
 const reportOf = file => file.replace(/\.mjs$/, '.tap')
-const waiting = [...bundles]
+const isLong = file => LONGEST.test(nameOf(file))
+const waiting = [...bundles.filter(isLong), ...bundles.filter(file => !isLong(file))]
 const work = async () => {
   for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
     const report = join(root, reportOf(file))
     mkdirSync(dirname(report), { recursive: true })
     const began = Date.now()
     const result = await run([file], createWriteStream(report))
-    const name = file.replace(/^.*?bundles.(.*)\.mjs$/, '$1')
+    const name = nameOf(file)
     if (result !== 0) failed.push({ file, report, what: `${name} ended with ${result}` })
     console.error(`${result === 0 ? 'ok' : 'not ok'} ${name} (${Math.round((Date.now() - began) / 1_000)} s)`)
   }
@@ -98,7 +104,7 @@ const tap = createRequire(import.meta.url)
 const reports = bundles.map(reportOf)
 if (jsonFile !== undefined) {
   const files = bundles.map(file => ({
-    file: file.replace(/^.*?bundles.(.*)\.mjs$/, '$1'),
+    file: nameOf(file),
     tests: testsIn(readFileSync(join(root, reportOf(file)), 'utf8')),
   }))
   writeFileSync(jsonFile, JSON.stringify({ ...facts, files }, undefined, 2))
