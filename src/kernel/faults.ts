@@ -67,7 +67,7 @@ export interface FaultOptions {
  * and never leaves the process.
  */
 export class Fault extends Error {
-  /** The name in logs, where the build renames the class (bin/bundle.js). */
+  /** The name in logs, where the build renames the class (bin/build.mjs). */
   static override readonly name = 'Fault'
   readonly code: FaultCode
   readonly data: FaultData | undefined
