@@ -21,7 +21,10 @@ export interface ClientProgram {
   readonly at: readonly string[]
   /** True if the servers are a list of objects with a `name`. */
   readonly isList?: true
-  /** User files, absolute. The first existing one counts; if none exists, the first is created. */
+  /**
+   * User files, absolute. The first existing one counts; if none exists, the first is created. Empty if the
+   * client does not run on this system.
+   */
   readonly user: (folders: Folders) => readonly string[]
   /** Project files, relative to the project folder. */
   readonly project?: readonly string[]
@@ -274,6 +277,28 @@ export const CLIENTS: readonly ClientProgram[] = [
     stdio: typed,
     http: typedUrl,
     reload: restart('Crush'),
+  },
+  {
+    ...usual,
+    id: 'amp',
+    label: 'Amp',
+    startsInProject: true,
+    at: ['amp.mcpServers'],
+    user: ({ home }) => ['settings.json', 'settings.jsonc'].map(file => join(home, '.config', 'amp', file)),
+    project: ['.amp/settings.json', '.amp/settings.jsonc'],
+    reload: restart('Amp'),
+  },
+  {
+    ...usual,
+    id: 'visual-studio',
+    label: 'Visual Studio',
+    at: ['servers'],
+    // On other systems, `~/.mcp.json` is a project file of Claude Code.
+    user: ({ home, isWindows }) => (isWindows ? [join(home, '.mcp.json')] : []),
+    project: ['.vs/mcp.json'],
+    stdio: typed,
+    http: typedUrl,
+    reload: 'in Visual Studio, open the tools of the Copilot chat',
   },
 ]
 

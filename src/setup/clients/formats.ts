@@ -273,6 +273,27 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
+    'amp',
+    'Amp',
+    {
+      files: ['/amp/settings.json', '/amp/settings.jsonc', '/.amp/settings.json', '/.amp/settings.jsonc'],
+      keys: ['amp.mcpServers', 'amp.mcpPermissions'],
+      variables: ['name'],
+      off: ['amp.mcpPermissions'],
+      fallsBack: true,
+      source: 'ampcode.com/manual',
+    },
+  ],
+  [
+    'visual-studio',
+    'Visual Studio',
+    {
+      files: ['/.vs/mcp.json'],
+      variables: EDITOR,
+      source: 'learn.microsoft.com/visualstudio/ide/mcp-servers',
+    },
+  ],
+  [
     'cherry-studio',
     'Cherry Studio',
     {

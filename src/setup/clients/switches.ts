@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { hasSwitch, switchOf } from '../../config/schema/client-switches.js'
+import { matcherOf } from '../../kernel/globs.js'
 import { isObject } from '../../kernel/object.js'
 import { type ContainerMembers, type Found, switchedOff } from '../edit/containers.js'
 import type { Disk } from '../files/disk.js'
@@ -29,7 +30,7 @@ type Reason = (found: Found) => string | undefined
 
 /**
  * Disables the servers that their client does not start because of its other settings: VS Code's chat
- * settings, Gemini's list of enabled servers, and Claude Code's lists of servers. Never rejects.
+ * settings, Gemini's list of enabled servers, Amp's rules, and Claude Code's lists of servers. Never rejects.
  */
 export const withSwitches = async (
   found: readonly Found[],
@@ -71,6 +72,10 @@ const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<r
   if (id === 'copilot-cli') {
     const places = [dirname(file.file), join(home, '.copilot')]
     return [ofLists(await Promise.all(places.map(place => read(join(place, 'config.json'), context))))]
+  }
+  if (id === 'amp') {
+    const users = await read(join(home, '.config', 'amp', 'settings.json'), context)
+    return [ofAmp([file.root, users])]
   }
   if (id === 'gemini' || id === 'qwen') return await ofGemini(file, context)
   return id === 'claude-code' ? await ofClaudeCode(file, context) : []
@@ -123,6 +128,31 @@ const ofZed = (settings: readonly unknown[]): readonly Reason[] =>
     if (off === true) return [() => '"disable_ai"']
     return isObject(agent) && agent['enabled'] === false ? [() => '"agent.enabled"'] : []
   })
+
+const AMP_RULES = 'amp.mcpPermissions'
+
+/** The first of Amp's rules that matches a server decides; without one, it starts. */
+const ofAmp = (settings: readonly unknown[]): Reason => {
+  const rules = settings.flatMap(each =>
+    isObject(each) && Array.isArray(each[AMP_RULES]) ? each[AMP_RULES].filter(isObject) : [],
+  )
+  return ({ entry: { command, args, url } }) => {
+    const values = new Map<string, unknown>([
+      ['command', command],
+      ['args', Array.isArray(args) ? args.join(' ') : ''],
+      ['url', url],
+    ])
+    const textOf = (key: string): string => {
+      const value = values.get(key)
+      return typeof value === 'string' ? value : ''
+    }
+    const found = rules.find(({ matches }) => {
+      const globs = isObject(matches) ? Object.entries(matches) : []
+      return globs.length > 0 && globs.every(([key, glob]) => matcherOf([String(glob)])(textOf(key)))
+    })
+    return found?.['action'] === 'reject' ? `"${AMP_RULES}"` : undefined
+  }
+}
 
 /**
  * Reads the file that `gemini mcp disable` writes, with names in lower case, and the user's settings, which

@@ -52,5 +52,5 @@ export const formatOfFile = (
 /** Returns whether a file or an entry has a key that other clients read; Visual Studio reads `servers`. */
 const hasOthersKeys = ({ id }: ClientFormat, value: object): boolean =>
   'autoApprove' in value ||
-  'servers' in value ||
+  ('servers' in value && id !== 'visual-studio') ||
   FORMATS.some(format => format.id !== id && format.keys.some(key => key in value))

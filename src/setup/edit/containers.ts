@@ -11,7 +11,15 @@ export interface Found {
   readonly note?: string
 }
 
-const KEYS = ['mcpServers', 'servers', 'context_servers', 'mcp_servers', 'mcp', 'extensions'] as const
+const KEYS = [
+  'mcpServers',
+  'servers',
+  'context_servers',
+  'mcp_servers',
+  'mcp',
+  'extensions',
+  'amp.mcpServers',
+] as const
 
 /** Returns whether files of clients may hold servers under this key. */
 export const isContainer = (name: string): boolean => KEYS.some(key => key === name)

@@ -44,7 +44,28 @@ export const timeLimitsIn = (source: ContainerMembers, unit: Limit['unit']): Tim
   return { timeouts: Object.keys(timeouts).length === 0 ? undefined : timeouts, notes }
 }
 
-const readLimit = (value: unknown, { key, unit }: Limit, notes: string[]): number | undefined => {
+/** A duration that has its unit, as Go and other languages write it: `30s`, `1m30s`, `500 ms`. */
+const DURATION = /^\s*(?:\d+(?:\.\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\s*)+$/i
+const PART = /(\d+(?:\.\d+)?)\s*(ms|[smh])/gi
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+const durationMs = (text: string): number =>
+  [...text.matchAll(PART)].reduce(
+    (sum, [, number, unit = '']) => sum + Number(number) * (UNIT_MS[unit.toLowerCase()] ?? 0),
+    0,
+  )
+
+const readLimit = (value: unknown, { key, unit: ofKey }: Limit, notes: string[]): number | undefined => {
+  const hasUnit = typeof value === 'string' && value.length < 100 && DURATION.test(value)
+  const [written, unit] = hasUnit ? [durationMs(value), 'ms'] : [value, ofKey]
+  return readNumber(written, { key, unit }, notes)
+}
+
+const readNumber = (
+  value: unknown,
+  { key, unit }: { readonly key: string; readonly unit: string },
+  notes: string[],
+): number | undefined => {
   const isNumeric = typeof value === 'string' && /^\s*\d+(?:\.\d+)?\s*$/.test(value)
   const number = typeof value === 'number' || isNumeric ? Number(value) : Number.NaN
   const isSeconds = unit === 's' || (unit === 'unclear' && number <= MOST_SECONDS)

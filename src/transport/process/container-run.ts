@@ -86,7 +86,7 @@ const daemonVariables = (words: readonly string[]): Readonly<Record<string, stri
   Object.fromEntries(
     words
       .flatMap(word => [...word.matchAll(VARIABLE)])
-      .map(([, name = '', ...values]) => [name, values.find(value => value !== undefined) ?? '']),
+      .map(([, name = '', ...values]) => [name, values.join('')]),
   )
 
 /**

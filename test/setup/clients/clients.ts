@@ -18,6 +18,7 @@ const SAME: Readonly<Record<string, string>> = {
   'copilot-cli': '.copilot/mcp-config.json',
   kiro: '.kiro/settings/mcp.json',
   lmstudio: '.lmstudio/mcp.json',
+  amp: '.config/amp/settings.json',
 }
 
 /** Files whose place depends on the system: Linux, macOS, Windows; APP is where macOS keeps settings. */
@@ -40,12 +41,16 @@ const OTHERS: Readonly<Record<string, readonly [linux: string, mac: string, wind
   crush: ['.config/crush/crush.json', '.config/crush/crush.json', 'Local/crush/crush.json'],
 }
 
-t.test('each of 19 clients has its file where its system keeps it', async t => {
-  t.equal(CLIENTS.length, 19)
+t.test('each of 21 clients has its file where its system keeps it', async t => {
+  t.equal(CLIENTS.length, 21)
   const env = { APPDATA: '/h/Roam', LOCALAPPDATA: '/h/Local' }
   for (const [at, platform] of (['linux', 'darwin', 'win32'] as const).entries()) {
     const folders = foldersOf({ platform, home: '/h', cwd: '/h/p', env })
     for (const { id, user } of CLIENTS) {
+      if (id === 'visual-studio') {
+        t.same(user(folders), platform === 'win32' ? [normalize('/h/.mcp.json')] : [], platform)
+        continue
+      }
       const place = id === 'librechat' ? 'p/librechat.yaml' : (SAME[id] ?? OTHERS[id]?.[at])
       const file = `/h/${place?.replace('APP', 'Library/Application Support')}`
       t.equal(user(folders)[0], normalize(file), `${id} on ${platform}`)

@@ -7,6 +7,8 @@ import { readClients, readGiven, type Source } from '../../../src/setup/import/s
 const npx = (name: string, more: object = {}) => ({ command: 'npx', args: ['-y', name], ...more })
 const SERVERS = { a: npx('a'), b: npx('b', { gallery: true }), c: npx('c') }
 
+const REJECTED = { matches: { command: '*' }, action: 'reject' }
+
 /** Writes files into a home folder and returns the machine. */
 const machineWith = (t: Test, files: Record<string, object>) => {
   const home = t.testdir()
@@ -42,6 +44,9 @@ t.test('servers stay off that a client switches off in another place', async t =
   const code = { '.config/Code/User/mcp.json': { servers: SERVERS } }
   const settings = (value: object) => ({ ...code, '.config/Code/User/settings.json': value })
   const gemini = (more: object) => ({ '.gemini/settings.json': { mcpServers: SERVERS, ...more } })
+  const amp = (rules: readonly object[]) => ({
+    '.config/amp/settings.json': { 'amp.mcpServers': SERVERS, 'amp.mcpPermissions': rules },
+  })
   const claude = (more: object) => ({ '.claude.json': { mcpServers: SERVERS, ...more } })
   const rows: readonly (readonly [what: string, files: Record<string, object>, off: readonly string[]])[] = [
     ['nothing', { ...code, ...gemini({}), ...claude({}) }, []],
@@ -50,6 +55,14 @@ t.test('servers stay off that a client switches off in another place', async t =
     ['an old switch', settings({ 'chat.mcp.enabled': false }), ['a', 'b', 'c']],
     ['no AI', settings({ 'chat.disableAIFeatures': true }), ['a', 'b', 'c']],
     ['all', settings({ 'chat.mcp.access': 'all' }), []],
+    ['Amp, no rules', amp([]), []],
+    [
+      'Amp, a rule for arguments',
+      amp([{ matches: { command: 'npx', args: '* b' }, action: 'reject' }]),
+      ['b'],
+    ],
+    ['Amp, all but one', amp([{ matches: { args: '*c' }, action: 'allow' }, REJECTED]), ['a', 'b']],
+    ['Amp, another address', amp([{ matches: { url: '*' }, action: 'allow' }, REJECTED]), ['a', 'b', 'c']],
     ['Gemini, excluded', gemini({ mcp: { excluded: ['b'] } }), ['b']],
     ['Gemini, allowed', gemini({ mcp: { allowed: ['b'] } }), ['a', 'c']],
     ['Gemini, old excluded', gemini({ excludeMCPServers: ['b'] }), ['b']],

@@ -16,6 +16,7 @@ t.test('each client has a format with a source, and its files are recognized by 
   }
   t.equal(formatOfPath('C:\\Users\\Ann\\AppData\\Roaming\\Code\\User\\mcp.json')?.id, 'vscode')
   t.equal(formatOfPath('/tmp/.roo/mcp.json')?.id, 'roo')
+  t.equal(formatOfPath('C:\\shop\\.vs\\mcp.json')?.id, 'visual-studio')
   t.equal(formatOfPath('/tmp/mcp.json'), undefined)
   t.end()
 })
@@ -25,6 +26,7 @@ t.test('other files are recognized by keys of one client, unless their variables
     [{ mcpServers: { a: { command: 'x', alwaysAllow: [] } } }, 'roo'],
     [{ mcpServers: { a: { baseUrl: 'http://h/', isActive: true } } }, 'cherry-studio'],
     [{ context_servers: { a: { command: 'x' } } }, 'zed'],
+    [{ 'amp.mcpServers': { a: { command: 'x' } } }, 'amp'],
     [{ servers: { a: { command: 'x' } }, inputs: [] }, 'vscode'],
     [{ mcpServers: { a: { serverUrl: 'http://h/' } } }, 'windsurf'],
     [{ mcpServers: { a: { command: 'x' } } }, undefined],

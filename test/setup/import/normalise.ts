@@ -210,6 +210,28 @@ t.test('all spellings of an entry are read, and each loss is noted', t => {
       { command: 'x', timeouts: { call: '60s' } },
     ],
     [{ command: 'x', timeout: {} }, { command: 'x' }, [/left out: timeout/]],
+    ...(
+      [
+        ['30s', '30s'],
+        ['500ms', undefined],
+        ['1500 ms', '1500ms'],
+        ['2m', '120s'],
+        ['1m30s', '90s'],
+        ['1.5 minutes', '90s'],
+        ['1h', '3600s'],
+        ['30 sec', '30s'],
+        ['soon', undefined],
+        ['30x', undefined],
+      ] as const
+    ).map(([timeout, call]) =>
+      call === undefined
+        ? ([{ command: 'x', timeout }, { command: 'x' }, [/left out: timeout/]] as const)
+        : ([
+            { command: 'x', timeout },
+            { command: 'x', timeouts: { call, ...(call === '3600s' && { total: call }) } },
+            [],
+          ] as const),
+    ),
     ...['isActive', 'is_active', 'active', 'enabled', 'enable', 'isEnabled'].map(
       key =>
         [

@@ -35,7 +35,7 @@ const clientOf = (id: string): ClientProgram => CLIENTS.find(client => client.id
 /** The file of a client in a home folder, and what is done to it. */
 const fileOf = (t: Test, client: ClientProgram, content: string | undefined, home = t.testdir()) => {
   const folders = foldersOf({ platform: 'linux', home, cwd: home, env: {} })
-  const file = client.user(folders)[0] ?? ''
+  const file = client.user(folders)[0] ?? join(home, '.mcp.json')
   mkdirSync(dirname(file), { recursive: true })
   if (content !== undefined) writeFileSync(file, content)
   const context = contextIn(home)
@@ -63,7 +63,7 @@ const fileOf = (t: Test, client: ClientProgram, content: string | undefined, hom
 }
 
 t.test('each client gets our entry in the way of its file, and undo restores it byte for byte', async t => {
-  t.equal(CLIENTS.length, 19)
+  t.equal(CLIENTS.length, 21)
   for (const client of CLIENTS) {
     const golden = (name: string) => readFileSync(join(FOLDER, client.id, name), 'utf8')
     const { install, undo, read } = fileOf(t, client, golden('before'))
