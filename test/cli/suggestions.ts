@@ -24,8 +24,11 @@ interface Row {
   /** Set if the configuration has a lock file, which `lock` writes. */
   readonly hasLock?: true
   readonly shows?: RegExp
+  /** Set if it only reads from a started daemon: such rows share one. */
+  readonly isReading?: true
 }
 
+const isReading = true
 const STARTED = ['daemon start --keep']
 
 /** The suggested commands, each with the state in which it is suggested. */
@@ -36,13 +39,13 @@ const ROWS: Readonly<Record<string, Row>> = {
   'check --config {file}': { as: 'check --config FILE' },
   list: { shows: /shop__echo/ },
   status: { shows: /shop/ },
-  'status --env': { after: STARTED },
+  'status --env': { after: STARTED, isReading },
   'why {name} explains its state': { as: 'why shop__echo', after: [...STARTED, 'call shop__echo'] },
-  'why {server}': { as: 'why shop', after: STARTED },
+  'why {server}': { as: 'why shop', after: STARTED, isReading },
   'why {id}': { as: 'why shop__echo', after: [...STARTED, 'call shop__echo'] },
-  'logs at that time': { as: 'logs', after: STARTED },
-  'logs {server}': { as: 'logs shop', after: STARTED },
-  'logs {server} shows what it wrote before': { as: 'logs shop', after: STARTED },
+  'logs at that time': { as: 'logs', after: STARTED, isReading },
+  'logs {server}': { as: 'logs shop', after: STARTED, isReading },
+  'logs {server} shows what it wrote before': { as: 'logs shop', after: STARTED, isReading },
   tools: { shows: /echo/ },
   'tools disable': { as: 'tools disable shop__echo' },
   'call {near}': { as: 'call shop__echo' },
@@ -70,9 +73,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   'daemon start': {},
   'daemon start --keep': {},
   'daemon restart': { after: STARTED },
-  'daemon logs': { after: STARTED },
-  'daemon logs --server {server}': { as: 'daemon logs --server shop', after: STARTED },
-  'daemon status --all': { after: STARTED },
+  'daemon logs': { after: STARTED, isReading },
+  'daemon logs --server {server}': { as: 'daemon logs --server shop', after: STARTED, isReading },
+  'daemon status --all': { after: STARTED, isReading },
   'service install': {},
   'service install --port {port}': { as: 'service install --port 0' },
   'service status': { after: ['service install'] },
@@ -81,7 +84,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'auth login {server}': { as: 'auth login guarded' },
   'connect --workspace DIR': { as: 'connect --workspace HOME' },
   'serve --config FILE --service': { isServing: true },
-  approvals: { after: STARTED, shows: /no calls wait/ },
+  approvals: { after: STARTED, shows: /no calls wait/, isReading },
   lock: { hasLock: true },
   'lock --accept {item}': { as: 'lock --accept shop/echo', after: ['lock'], hasLock: true },
   'check --locked': { after: ['lock'], hasLock: true },
@@ -172,29 +175,35 @@ const stop = async (t: Test, world: World): Promise<void> => {
   if (hasSocket(world.home)) await run(t, world, 'daemon stop')
 }
 
-t.test('every suggested command works', { skip: isWindows, timeout: 600_000 }, async t => {
+t.test('every suggested command works', { skip: isWindows, timeout: 600_000 }, async all => {
   const commands = [...suggestedByProblems(), ...suggestedByPrograms()]
-  t.same(
+  all.same(
     commands.filter(command => ROWS[command] === undefined),
     [],
     'each has a row',
   )
-  t.same(
+  all.same(
     Object.keys(ROWS).filter(command => !commands.includes(command)),
     [],
     'each row is for a suggested command',
   )
-  const guarded = await LoginServer.start(t)
+  const guarded = await LoginServer.start(all)
   const distinct = new Map(
     commands.map(command => [JSON.stringify({ as: command, ...ROWS[command] }), command]),
   )
+  let started: World | undefined
   for (const command of distinct.values()) {
-    const { as = command, code = 0, after = [], isServing, hasLock, shows = /(?:)/ } = ROWS[command] ?? {}
-    await t.test(command, async t => {
-      const world = createWorld(t, guarded.mcpUrl, hasLock)
-      for (const each of after) t.match(await run(t, world, each), { code: 0 }, each)
-      t.match(await run(t, world, as, isServing), { code, text: shows })
-      await stop(t, world)
+    const { as = command, code = 0, after = [], shows = /(?:)/, ...row } = ROWS[command] ?? {}
+    await all.test(command, async t => {
+      const owner = row.isReading === true ? all : t
+      const known = row.isReading === true ? started : undefined
+      const world = known ?? createWorld(owner, guarded.mcpUrl, row.hasLock)
+      if (known === undefined)
+        for (const each of after) t.match(await run(owner, world, each), { code: 0 }, each)
+      t.match(await run(t, world, as, row.isServing), { code, text: shows })
+      if (row.isReading === true) started = world
+      else await stop(t, world)
     })
   }
+  if (started !== undefined) await stop(all, started)
 })
