@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ClientTries } from '../../auth/authorization-server/client-tries.js'
 import { addressOf } from '../../auth/authorization-server/grant-events.js'
 import type { MetricsConfig } from '../../config/types.js'
-import { systemClock } from '../../kernel/async/clock.js'
+import { type Clock, systemClock } from '../../kernel/async/clock.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import type { Logger } from '../../kernel/logger.js'
 import { isLoopbackHost } from '../../kernel/loopback.js'
@@ -46,6 +46,7 @@ export const listenMetrics = async (
   { listen, token }: MetricsConfig,
   pages: () => Promise<MetricsPages>,
   log: Logger,
+  clock: Clock = systemClock,
 ): Promise<MetricsEndpoint | undefined> => {
   if (listen === undefined) return undefined
   const { host, port } = listen
@@ -55,7 +56,7 @@ export const listenMetrics = async (
       `metrics.listen: ${host} is reachable from other machines: set "metrics.token", or listen on 127.0.0.1`,
     )
   }
-  const tries = new ClientTries(systemClock, FAILURES)
+  const tries = new ClientTries(clock, FAILURES)
   let hosts: ReadonlySet<string> = new Set()
   const server = createServer({ maxHeaderSize: 16 * 1024, headersTimeout: 10_000 })
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
