@@ -96,6 +96,7 @@ const SETTINGS = {
   rules: [
     { id: 'held', tool: 'facts', then: 'ask', ask: { of: { people: ['local'] } } },
     { id: 'page', tool: 'strict', then: 'ask', ask: { via: 'page' } },
+    { id: 'brief', tool: 'picture', then: 'ask', ask: { timeout: '1s' } },
     { id: 'money', tool: 'echo', then: 'ask', ask: { timeout: '1m' } },
   ],
   startupWait: '60s',
@@ -182,6 +183,13 @@ const drive = async (t: Test, file: string, open: (t: Test) => Promise<Door>, ha
   const second = form.call('say', { n: 1 })
   form.reply(await form.question(1), { action: 'accept', content: { decision: 'no' } })
   t.match(refusalOf(await form.answer(second)), { reason: 'approval-declined', rule: 'money' }, 'no replay')
+
+  const late = form.call('picture')
+  const unanswered = await form.question(2)
+  t.match(refusalOf(await form.answer(late)), { reason: 'approval-expired', rule: 'brief' })
+  form.reply(unanswered, ONCE)
+  t.match(await form.answer(form.say('ping')), { result: {} })
+  t.same(await waiting(), [], 'a late answer decides nothing')
 
   const none = await guest({})
   const refused = refusalOf(await none.answer(none.call('say', { n: 2 })))
