@@ -35,7 +35,7 @@ interface Tally {
 }
 
 /** Anomalies of a server, in addition to the limits that it reached. */
-type RemarkKind = 'noise' | 'lost' | 'restarted'
+type RemarkKind = 'noise' | 'malformed' | 'lost' | 'restarted'
 
 /** An anomaly of a server: how often it occurred, and when last. */
 export interface Remark {

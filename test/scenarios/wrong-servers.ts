@@ -1,10 +1,12 @@
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import t, { type Test } from 'tap'
 import { createProxy } from '../../src/app/proxy.js'
 import { shownStatus } from '../../src/cli/status/status.js'
 import { formatProblem } from '../../src/config/file/problem.js'
 import { parseConfig } from '../../src/config/parse.js'
 import { problemsOf } from '../../src/ui/live/state.js'
+import { createAuthority } from '../support/certificates.js'
 import { type Loose, RawClient } from '../support/client/raw-client.js'
 import { type ReadSample, readMetrics } from '../support/metrics.js'
 import { until } from '../support/processes.js'
@@ -21,6 +23,13 @@ const saying = async (t: Test, status: number, headers: Record<string, string> =
     }),
   )
   return { type: 'http', url: `${url}/mcp`, start: 'eager' }
+}
+
+/** A server whose certificate is signed by an unknown authority. */
+const untrusted = async (t: Test): Promise<string> => {
+  const { cert, key } = createAuthority(t).issue('untrusted', 'IP:127.0.0.1')
+  const url = await listenFor(t, createTlsServer({ cert, key }))
+  return `${url.replace('http', 'https')}/mcp`
 }
 
 const running = (code: string): object => ({
@@ -114,6 +123,27 @@ const WAYS: Readonly<
     page: ['noise', 'mcp-proxy logs noise'],
     text: /^noise: it wrote \d+ lines? to stdout/m,
   },
+  garbage: {
+    metric: ['mcp_proxy_repairs_total', { kind: 'noise' }],
+    status: /"noise".*sent 1 message that is not valid JSON-RPC/,
+    why: /sent 1 message that is not valid JSON-RPC/,
+    page: ['noise', 'mcp-proxy logs garbage'],
+    text: /^garbage: it sent 1 message that is not valid JSON-RPC/m,
+  },
+  refused: {
+    metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
+    status: /connection refused/,
+    why: /connection refused.*start the server, or check the port/,
+    page: ['unreachable', 'mcp-proxy doctor --server refused'],
+    text: /^refused .*connection refused/m,
+  },
+  untrusted: {
+    metric: ['mcp_proxy_server_starts_total', { result: 'unavailable' }],
+    status: /certificate refused/,
+    why: /certificate refused.*name its authority with/,
+    page: ['unreachable', 'mcp-proxy doctor --server untrusted'],
+    text: /^untrusted .*certificate refused/m,
+  },
   slow: {
     metric: ['mcp_proxy_server_requests_in_flight', {}],
     status: /"slow".*has taken \d+ s for a call in progress/,
@@ -154,6 +184,9 @@ t.test(
       login: await saying(t, 401, { 'www-authenticate': 'Bearer' }),
       gone: await saying(t, 404),
       unlisted: running(UNLISTED),
+      garbage: running('console.log("{not JSON"); setInterval(() => {}, 1e6)'),
+      refused: { url: 'http://127.0.0.1:9/mcp', start: 'eager' },
+      untrusted: { url: await untrusted(t), start: 'eager' },
       noise: running('console.log("Welcome to this server!"); setInterval(() => {}, 1e6)'),
       ...{ slow: { ...rawServer(), timeouts: HELD }, flaps: rawServer() },
       wrong: { command: 5 },

@@ -1,21 +1,16 @@
 import { connect } from 'node:net'
-import type { CauseCode } from '../../diagnostics/causes.js'
 import { cause } from '../../diagnostics/explain.js'
 import type { AddressFacts } from '../../doctor/facts.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
-import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
-import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
 import { nothing } from '../../kernel/nothing.js'
 import { sanitizeLine } from '../../kernel/secrets/mask.js'
 import { bareHost, portOf } from '../../kernel/url-address.js'
+import { type AddressCode, connectionCause } from '../../telemetry/status/connection-cause.js'
 import type { createHttpClient } from '../../transport/http/client.js'
 import type { RemoteNetwork } from '../../transport/http/routes.js'
 
 const CONNECT_MS = 2000
 const ASK_MS = 5000
-/** Stands in for an error code if no answer comes in time. */
-const LATE = 'timeout'
-
 /** Returns whether an address accepts connections. Never rejects. */
 export const isListening = (url: string): Promise<boolean> =>
   new Promise(resolve => {
@@ -28,25 +23,6 @@ export const isListening = (url: string): Promise<boolean> =>
     socket.setTimeout(CONNECT_MS, () => settle(false))
     socket.once('connect', () => settle(true)).once('error', () => settle(false))
   })
-
-type AddressCode = Extract<CauseCode, `D035.${string}`>
-
-const CODES: Readonly<Partial<Record<string, AddressCode>>> = {
-  ENOTFOUND: 'D035.unknown-host',
-  EAI_AGAIN: 'D035.no-dns',
-  ECONNREFUSED: 'D035.no-listener',
-  ECONNRESET: 'D035.reset',
-  EHOSTUNREACH: 'D035.no-route',
-  ENETUNREACH: 'D035.no-route',
-  CERT_HAS_EXPIRED: 'D035.expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'D035.self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'D035.unknown-authority',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'D035.other-host',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'D035.no-tls',
-  ETIMEDOUT: 'D035.silent',
-  UND_ERR_CONNECT_TIMEOUT: 'D035.silent',
-  [LATE]: 'D035.silent',
-}
 
 type HttpClient = ReturnType<typeof createHttpClient>
 type OutboundRequest = Parameters<HttpClient['send']>[0]
@@ -84,13 +60,8 @@ const examine = async (server: string, address: string, http: HttpClient): Promi
   return found < 400 ? { status, cause: undefined } : because('D035.refused')
 }
 
-const addressCode = (fault: Fault): AddressCode => {
-  if (fault.data?.['reason'] === PROXY_FAILED) return 'D035.proxy'
-  if (fault.remote === 'certificate') return 'D035.certificate'
-  if (fault.code === 'timeout') return CODES[LATE] ?? 'D035.failing'
-  const code = codeOf(fault) ?? ''
-  return CODES[code] ?? (isCertificateCode(code) ? 'D035.unverified' : 'D035.failing')
-}
+const addressCode = (fault: Fault): AddressCode =>
+  fault.code === 'timeout' ? 'D035.silent' : (connectionCause(fault) ?? 'D035.failing')
 
 /** Returns the code of the system or of OpenSSL. */
 const codeOf = (fault: Fault): string | undefined => systemCode(fault.cause)
@@ -108,7 +79,7 @@ const headOf = (http: HttpClient, request: OutboundRequest): Promise<number | Fa
   new Promise(resolve => {
     const late = setTimeout(() => {
       sent.abort()
-      resolve(new Fault('timeout', LATE))
+      resolve(new Fault('timeout', 'timeout'))
     }, ASK_MS)
     const settle = (found: number | Fault): void => {
       clearTimeout(late)

@@ -107,6 +107,12 @@ export const STATE_CAUSES = {
     fix: 'have it write its log to stderr; such lines are dropped',
     command: "mcp-proxy logs {'server'}",
   },
+  'remark.malformed': {
+    label: 'noise',
+    says: 'sent {messages} that {are} not valid JSON-RPC (D034)',
+    fix: 'update it, or report the messages to its author; they are dropped',
+    command: "mcp-proxy logs {'server'}",
+  },
   'remark.lock': {
     label: 'lock',
     says: 'differs from the lock file: {differences} (D066)',
@@ -121,6 +127,11 @@ export const STATE_CAUSES = {
   'remark.flapping': {
     label: 'flapping',
     says: 'was lost {count} times, and came back',
+    command: "mcp-proxy logs {'server'}",
+  },
+  'remark.lost': {
+    label: 'flapping',
+    says: 'was lost {count} times',
     command: "mcp-proxy logs {'server'}",
   },
   'remark.hangs': {

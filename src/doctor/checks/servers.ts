@@ -85,6 +85,7 @@ const isRemote = ({ transport }: Probe): boolean => transport !== 'stdio'
 const isRefused = ({ state, address, absence }: Probe): boolean =>
   absence !== 'D035.credentials' &&
   absence !== 'D035.certificate' &&
+  absence !== 'D035.reason' &&
   (LOGINS.has(state) || address?.status === 401 || address?.status === 403)
 
 /** Returns the reason why a server did not start, with its last lines on stderr. */

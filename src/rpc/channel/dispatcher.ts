@@ -93,6 +93,7 @@ export class Dispatcher {
   }
 
   #dropped(why: string): void {
+    this.#bounds.remark('malformed')
     this.#log.warn({ why }, 'dropped a malformed message of the server')
   }
 

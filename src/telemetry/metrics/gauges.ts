@@ -51,11 +51,12 @@ export function* readGauges(context: GaugeContext): Iterable<Gauges> {
   yield ofProcess(context.lagMs())
 }
 
-/** Returns the dropped non-JSON-RPC lines of each server. Dropping them counts as a repair. */
+/** Returns the dropped lines and malformed messages of each server. Dropping them counts as a repair. */
 export const noiseOf = ({ bounds, router }: GaugeContext): readonly Sample[] =>
   router.pool.servers.flatMap(({ name }) => {
-    const noise = bounds.remarksOn(name).find(({ kind }) => kind === 'noise')
-    return noise === undefined ? [] : [{ labels: [labelValue(name), 'noise'], value: noise.count }]
+    const found = bounds.remarksOn(name).filter(({ kind }) => kind === 'noise' || kind === 'malformed')
+    const value = found.reduce((sum, { count }) => sum + count, 0)
+    return value === 0 ? [] : [{ labels: [labelValue(name), 'noise'], value }]
   })
 
 /** Empty without rules. */

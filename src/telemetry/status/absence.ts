@@ -7,6 +7,7 @@ import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
 import { SPEAKS_HTTP } from '../../kernel/machine/socket-path.js'
 import { SESSION_LOST } from '../../model/failure.js'
 import { loginReasonOf, NEEDS_CREDENTIALS } from '../../model/login.js'
+import { connectionCause } from './connection-cause.js'
 
 /** The causes that keep a server unavailable. */
 export type AbsenceCode = Extract<CauseCode, `D03${0 | 1 | 3 | 5 | 6}${string}` | 'D020.server'>
@@ -41,9 +42,16 @@ const remoteCause = (name: string, why: Fault): Cause<AbsenceCode> => {
   if (typeof status === 'number' && why.remote === 'reason')
     return cause('D035.reason', { ...facts, status }, name)
   if (typeof status === 'number') return cause('D035.status', { ...facts, status }, name)
-  if (why.code === 'timeout') return cause('D035.hangs', facts, name)
-  return cause(why.code === 'disconnected' ? 'D035.lost' : 'D035', facts, name)
+  return cause(transportCode(why), { ...facts, ...NO_FACTS }, name)
 }
+
+const transportCode = (why: Fault) => {
+  if (why.code === 'timeout') return 'D035.hangs'
+  return why.code === 'disconnected' ? 'D035.lost' : (connectionCause(why) ?? 'D035')
+}
+
+/** Facts of causes that only doctor finds. */
+const NO_FACTS = { status: 0, url: '', reason: '' }
 
 const missing = (server: ServerConfig, why: string): Cause<AbsenceCode> => {
   const { name, transport } = redactServer(server)

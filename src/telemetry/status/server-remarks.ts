@@ -49,13 +49,19 @@ export const remarksOn = (
       const facts = { server: name, lines: counted(count, 'line'), are: count === 1 ? 'is' : 'are' }
       return [remark(kind, cause('remark.noise', facts, name), agoMs)]
     }
+    if (kind === 'malformed') {
+      const facts = { server: name, messages: counted(count, 'message'), are: count === 1 ? 'is' : 'are' }
+      return [remark('noise', cause('remark.malformed', facts, name), agoMs)]
+    }
     if (kind !== 'lost') {
       const facts = { server: name, limit: kind, times: counted(count, 'time') }
       return [remark('limit', cause('remark.limit', facts, name), agoMs)]
     }
     const recent = times.filter(atMs => nowMs - atMs <= RECENT_MS).length
     if (recent < LOSSES) return []
-    return [remark('flapping', cause('remark.flapping', { server: name, count }, name), agoMs)]
+    const isDown = best?.state.at === 'failed' || best?.state.at === 'backoff'
+    const code = isDown ? 'remark.lost' : 'remark.flapping'
+    return [remark('flapping', cause(code, { server: name, count }, name), agoMs)]
   })
   const sinceMs = best?.state.at === 'starting' ? nowMs - best.sinceMs : 0
   if (sinceMs >= START_MS)
