@@ -56,6 +56,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'doctor --fix': {},
   'doctor --fix --only D013': {},
   'add NAME -- COMMAND': { as: 'add fresh -- NODE TINY', shows: /echo/ },
+  'add {short} -- COMMAND': { as: 'add fresh -- NODE TINY', shows: /echo/ },
   'remove {server}': { as: 'remove spare' },
   'enable {server}': { as: 'enable spare', after: ['disable spare'] },
   'remove {other}': { as: 'remove spare' },
