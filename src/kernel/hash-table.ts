@@ -24,12 +24,9 @@ const blank = <K, V>(slots: number): Slots<K, V> => new Array<undefined>(slots).
  */
 export class HashTable<K extends number | string, V> {
   #slots = blank<K, V>(MIN_SLOTS)
-  #size = 0
+  /** The number of entries. */
+  size = 0
   #turns = 0
-
-  get size(): number {
-    return this.#size
-  }
 
   has(key: K): boolean {
     return this.#slots[this.#slotOf(key)] !== undefined
@@ -48,8 +45,8 @@ export class HashTable<K extends number | string, V> {
     }
     this.#turns += 1
     this.#slots[slot] = { key, value, turn: this.#turns }
-    this.#size += 1
-    if (2 * this.#size > this.#slots.length) this.#resize(2 * this.#slots.length)
+    this.size += 1
+    if (2 * this.size > this.#slots.length) this.#resize(2 * this.#slots.length)
   }
 
   /** Removes an entry and returns its value, if it was there. */
@@ -58,22 +55,22 @@ export class HashTable<K extends number | string, V> {
     const entry = this.#slots[slot]
     if (entry === undefined) return undefined
     this.#free(slot)
-    this.#size -= 1
+    this.size -= 1
     const { length } = this.#slots
-    if (length > MIN_SLOTS && this.#size * SPARSE < length) this.#resize(length / 2)
+    if (length > MIN_SLOTS && this.size * SPARSE < length) this.#resize(length / 2)
     return entry.value
   }
 
   /** Copies the values in order of insertion, so that entries may be removed during iteration. */
   values(): V[] {
-    if (this.#size === 0) return []
+    if (this.size === 0) return []
     const entries = this.#slots.filter(entry => entry !== undefined)
     return entries.sort((a, b) => a.turn - b.turn).map(({ value }) => value)
   }
 
   clear(): void {
     this.#slots = blank(MIN_SLOTS)
-    this.#size = 0
+    this.size = 0
   }
 
   #slotOf(key: K): number {

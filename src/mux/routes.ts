@@ -11,7 +11,8 @@ export interface NamedAt {
   readonly path: readonly string[]
 }
 
-const PLACES = {
+/** The parameters that name subjects; that of a completion depends on its `ref`. */
+export const PLACES = {
   tool: { by: 'tool', path: ['name'] },
   prompt: { by: 'prompt', path: ['name'] },
   uri: { by: 'uri', path: ['uri'] },

@@ -20,8 +20,8 @@ export interface BacklogOptions {
   readonly peer: 'client' | 'server' | 'child'
   readonly clock: Clock
   readonly bounds: LimitCounters
-  /** Returns the bytes not yet accepted by the operating system. */
-  readonly queuedBytes: () => number
+  /** The bytes not yet accepted by the operating system. */
+  readonly queue: { readonly queuedBytes: number }
   readonly onDrained: () => void
   /** Allows a peer to stay behind forever, as long as its backlog is within the limit. */
   readonly isPatient?: boolean
@@ -46,7 +46,7 @@ export class Backlog {
   #peakBytes = 0
 
   constructor(options: BacklogOptions) {
-    const { bounds, onStalled, peer, queuedBytes } = options
+    const { bounds, onStalled, peer, queue } = options
     const { clientQueue, serverQueue, softQueue } = bounds.max
     this.#options = options
     this.#takenMs = options.clock.nowMs()
@@ -54,7 +54,11 @@ export class Backlog {
     this.#hardBytes = peer === 'child' ? CHILD_FACTOR * serverQueue : clientQueue
     this.#softBytes = Math.max(softQueue, TOLD_BYTES)
     // Only requests wait for servers; their source bounds them.
-    if (peer === 'client') this.#holding = bounds.unread.open(() => setImmediate(onStalled), queuedBytes)
+    if (peer !== 'client') return
+    this.#holding = bounds.unread.open(
+      () => setImmediate(onStalled),
+      () => queue.queuedBytes,
+    )
   }
 
   get isBehind(): boolean {
@@ -63,7 +67,7 @@ export class Backlog {
 
   /** Reports whether the backlog is within its limit. */
   get hasRoom(): boolean {
-    return this.#options.queuedBytes() <= this.#hardBytes
+    return this.#options.queue.queuedBytes <= this.#hardBytes
   }
 
   /**
@@ -72,8 +76,8 @@ export class Backlog {
    * bounds the sum for all clients.
    */
   admit(): boolean {
-    const { bounds, clock, peer, queuedBytes } = this.#options
-    if (queuedBytes() <= this.#hardBytes) return true
+    const { bounds, clock, peer, queue } = this.#options
+    if (queue.queuedBytes <= this.#hardBytes) return true
     if (peer !== 'child' && clock.nowMs() - this.#takenMs < bounds.max.stall) return true
     bounds.hit(this.#limit)
     setImmediate(this.#options.onStalled)
@@ -82,7 +86,7 @@ export class Backlog {
 
   /** Call after queueing a message. Returns false if the peer is behind. */
   grew(): boolean {
-    const bytes = this.#options.queuedBytes()
+    const bytes = this.#options.queue.queuedBytes
     this.#count(bytes < WORTH_COUNTING_BYTES ? 0 : bytes)
     if (this.#stallTimer === undefined) {
       if (bytes <= this.#softBytes) return true
@@ -99,9 +103,9 @@ export class Backlog {
   shrank(): void {
     this.#takenMs = this.#options.clock.nowMs()
     this.#holding?.remeasure()
-    if (this.#countedBytes > 0) this.#count(this.#options.queuedBytes())
+    if (this.#countedBytes > 0) this.#count(this.#options.queue.queuedBytes)
     if (this.#stallTimer === undefined) return
-    if (this.#options.queuedBytes() > this.#softBytes) return
+    if (this.#options.queue.queuedBytes > this.#softBytes) return
     this.end()
     this.#options.onDrained()
   }

@@ -67,7 +67,7 @@ export class LineChannel implements Channel {
       bounds,
       peer,
       clock,
-      queuedBytes: () => stream.writableLength,
+      queue: this,
       onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onStalled,
     })

@@ -83,7 +83,7 @@ export class IncomingRequest extends IncomingMessage {
   takeBody(taker: BodyTaker): void {
     if (isOn && !this.complete && this.readableLength === 0) {
       this.taker = taker
-      this.#invite()
+      if (this.expecting !== undefined) this.#invite()
       return
     }
     this.on('data', (piece: Buffer) => {

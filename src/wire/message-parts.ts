@@ -17,9 +17,9 @@ export const textFrame = (text: string): MessageParts => ({ head: text, body: NO
 export const lengthOf = (frame: OutgoingMessage): number =>
   Buffer.isBuffer(frame) ? frame.length : frame.head.length + frame.body.length + frame.tail.length
 
-export const whole = (frame: OutgoingMessage): Buffer => (Buffer.isBuffer(frame) ? frame : joined(frame))
-
-function joined({ head, body, tail }: MessageParts): Buffer {
+export const whole = (frame: OutgoingMessage): Buffer => {
+  if (Buffer.isBuffer(frame)) return frame
+  const { head, body, tail } = frame
   const bytes = Buffer.allocUnsafe(head.length + body.length + tail.length)
   bytes.write(head, 0, 'latin1')
   bytes.set(body, head.length)

@@ -28,7 +28,13 @@ import { ownErrorText, RPC_CODES } from '../../model/rpc-error.js'
 import type { sealedSessionsOf } from '../../state/sealed-sessions.js'
 import type { MetricsPages } from '../../telemetry/metrics/pages.js'
 import type { ProxyStatus } from '../../telemetry/status/status.js'
-import type { GateBase, NodeHandler, RefusedRequest, UpgradeHandler } from '../../transport/http/gate.js'
+import type {
+  GateBase,
+  GateOptions,
+  NodeHandler,
+  RefusedRequest,
+  UpgradeHandler,
+} from '../../transport/http/gate.js'
 import { type HttpPort, listenHttp } from '../../transport/http/server.js'
 import type { WsServer } from '../../transport/ws/server.js'
 import {
@@ -115,9 +121,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
   let origin = ''
   const connect = connectEndpoint(context, { origin: () => origin, resourceServer, refusals })
   const endpoints = endpointsOf(http, sse, context)
-  const callers = new ViewCallers(context.views, (...lacking) =>
-    resourceServer()?.insufficientScope(...lacking),
-  )
+  const callers = new ViewCallers(context.views, (...all) => resourceServer()?.insufficientScope(...all))
   const other = lateModule(() =>
     otherPages(context, { ...known, basePath: base.path, connect, relay: joined?.pages, refusals }),
   )
@@ -129,7 +133,7 @@ export const serveHttp = async (listen: ListenConfig, context: EndpointContext):
     open: HEALTH_PATHS,
     ...(base.path !== '' && { base }),
     isLeaving: () => context.isDraining() || joined?.cluster.isLeaving === true,
-    endpoints: { get: path => endpoints.get(endpointOf(path, view => context.views.wasThere(view))) },
+    endpoints,
     ...(ws !== undefined && { upgrade: ws.upgrade }),
     onRefused: onRefused && (denied => onRefused(denied, known.principalAt(denied.remoteAddress))),
     ...{ other, bounds, refused, log, clock },
@@ -258,14 +262,19 @@ const endpointsOf = (
   http: HttpListener,
   sse: SseListener | undefined,
   context: EndpointContext,
-): ReadonlyMap<EndpointName | undefined, HttpHandler> => {
-  const streamable = [[MCP_PATH, withDraining(http.handle, context)]] as const
-  if (sse === undefined) return new Map(streamable)
-  return new Map([
-    ...streamable,
-    [SSE_PATH, withDraining(sse.stream, context)],
-    [MESSAGES_PATH, sse.messages],
-  ])
+): GateOptions['endpoints'] => {
+  const handlers = new Map<EndpointName | undefined, HttpHandler>()
+  handlers.set(MCP_PATH, withDraining(http.handle, context))
+  if (sse !== undefined) {
+    handlers.set(SSE_PATH, withDraining(sse.stream, context))
+    handlers.set(MESSAGES_PATH, sse.messages)
+  }
+  return {
+    get(path) {
+      const { endpoint, view } = parseEndpointPath(path) ?? {}
+      return view === undefined || context.views.wasThere(view) ? handlers.get(endpoint) : undefined
+    },
+  }
 }
 
 /** Returns the endpoint at a path; undefined for other paths and unknown views. */

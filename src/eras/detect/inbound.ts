@@ -100,19 +100,17 @@ interface InboundContext {
 
 const eraOfMessage = (message: Message, context: InboundContext): InboundVerdict => {
   const envelope = metaOf(message)
-  if (envelope === undefined && !context.meansModern) return eraByMethod(message)
-  const { isRepeated, claim } = readClaim(envelope)
-  if (isRepeated) return refused(message, ownErrorText(-32600, 'A member of params._meta is repeated'))
-  if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification')) {
-    return eraOfClaim(message, claim, context)
+  if (envelope !== undefined) {
+    const { isRepeated, claim } = readClaim(envelope)
+    if (isRepeated) return refused(message, ownErrorText(-32600, 'A member of params._meta is repeated'))
+    if (claim !== undefined && (message.kind === 'request' || message.kind === 'notification'))
+      return eraOfClaim(message, claim, context)
   }
-  return context.meansModern ? eraOfUnclaimed(message, envelope, context.speaks) : eraByMethod(message)
-}
-
-const eraByMethod = (message: Message): InboundVerdict =>
-  message.kind === 'request' && message.method === 'initialize'
+  if (context.meansModern) return eraOfUnclaimed(message, envelope, context.speaks)
+  return message.kind === 'request' && message.method === 'initialize'
     ? { is: 'initialize', message }
     : { is: 'legacy', message }
+}
 
 /** Handles a message without a claim where the header, or the eras served, imply the modern era. */
 const eraOfUnclaimed = (

@@ -53,8 +53,14 @@ export const createHttpListener = (options: ListenerOptions): HttpListener => {
   const serving =
     (listeners: Listeners): HttpHandler =>
     (request, responder) => {
+      const exchange = { request, responder, accepts: acceptedTypes(request.headers) }
       if (isClosed) refuseRequest(responder, 503, 'The proxy is shutting down', { code: -32603 })
-      else handle(listeners, { request, responder, accepts: acceptedTypes(request.headers) })
+      else if (request.method === 'GET') legacy.get(exchange)
+      else if (request.method === 'DELETE') legacy.delete(exchange)
+      else if (request.method !== 'POST')
+        refuseRequest(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
+      else if (passesGuards(exchange)) post(listeners, exchange)
+      else refused?.('malformed')
     }
   const serve = serving({ legacy, modern, bounds, refused })
   const elsewhere = relay && { relay, serve }
@@ -105,25 +111,6 @@ interface Listeners {
   readonly bounds: LimitCounters
   readonly refused: ListenerOptions['refused']
   readonly elsewhere?: Elsewhere | undefined
-}
-
-const handle = (listeners: Listeners, exchange: HttpExchange): void => {
-  const { legacy } = listeners
-  const { request, responder } = exchange
-  switch (request.method) {
-    case 'POST':
-      if (passesGuards(exchange)) post(listeners, exchange)
-      else listeners.refused?.('malformed')
-      return
-    case 'GET':
-      legacy.get(exchange)
-      return
-    case 'DELETE':
-      legacy.delete(exchange)
-      return
-    default:
-      refuseRequest(responder, 405, 'Use POST, GET or DELETE', { headers: { allow: 'GET, POST, DELETE' } })
-  }
 }
 
 const passesGuards = ({ request: { headers }, responder, accepts }: HttpExchange): boolean => {

@@ -40,7 +40,7 @@ export abstract class HttpConversation implements ExchangeContext {
   }
 
   get isBusy(): boolean {
-    return this.dispatcher.pending.size > 0
+    return this.dispatcher.pending.open.size > 0
   }
 
   named(id: JsonText): CallSink | undefined {
@@ -80,7 +80,7 @@ export abstract class HttpConversation implements ExchangeContext {
       sink.ended(failed(new Fault(code, 'The connection to the server is closed')))
       return undefined
     }
-    this.dispatcher.pending.add(id, sink)
+    this.dispatcher.pending.open.set(id, sink)
     const exchange = new RequestExchange(id, sink, this, this.#onOver)
     this.exchanges.set(id, exchange)
     return exchange
@@ -114,7 +114,7 @@ export abstract class HttpConversation implements ExchangeContext {
 
   /** Gives the open stream of an ended request a moment to end. */
   lingers(exchange: RequestExchange): void {
-    if (this.exchanges.size - this.dispatcher.pending.size > LINGERING_MAX) exchange.stop()
+    if (this.exchanges.size - this.dispatcher.pending.open.size > LINGERING_MAX) exchange.stop()
     else exchange.endSoon()
   }
 

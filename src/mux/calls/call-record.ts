@@ -220,7 +220,7 @@ export class CallRecord implements ClientSide {
     this.params = call.params
     this.named = call.named
     // The first listener is called last: after the request was cancelled at its server.
-    call.onCancelled(() => this.#settle(undefined))
+    call.onCancelled(() => this.end(undefined))
   }
 
   get id(): JsonText | undefined {
@@ -256,11 +256,8 @@ export class CallRecord implements ClientSide {
     return this.call.onCancelled(listener)
   }
 
-  end(outcome: Outcome): void {
-    this.#settle(outcome)
-  }
-
-  #settle(outcome: Outcome | undefined): void {
+  /** Ends the call once; without an outcome, because its client no longer waits. */
+  end(outcome: Outcome | undefined): void {
     if (this.isOver) return
     this.isOver = true
     settleFrom(this, this.chains.settled, outcome)

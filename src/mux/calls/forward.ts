@@ -7,7 +7,7 @@ import { at, type JsonText, kindOf, stringOf } from '../../kernel/json/text.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
-import { type NamedAt, type NamedBy, namedAt } from '../routes.js'
+import { type NamedAt, type NamedBy, namedAt, PLACES } from '../routes.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import {
   type CallGate,
@@ -71,7 +71,7 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
   /** Forwards a call; any failure ends it. */
   forward(record: CallRecord, by: NamedBy): void {
     try {
-      const place = namedAt(by, record.params)
+      const place = by === 'ref' ? namedAt(by, record.params) : PLACES[by]
       if (place === undefined) throw new Fault('invalid-params', NO_REF)
       record.path = place.path
       if (record.named !== undefined && place.path[0] === 'name') record.exposed = record.named

@@ -244,7 +244,8 @@ export class InFlightCall implements CallSink {
     this.#isOver = true
     this.#served(undefined)
     if (this.#down !== undefined) this.#depart()
-    this.#leave()
+    this.#context.calls.remove(this)
+    this.record.turn?.leave()
     // Cancels before its requests are answered: the server must not mistake those answers for real ones.
     this.#down?.cancel(reason, this.#onLate)
     this.#endQuestions()
@@ -256,18 +257,13 @@ export class InFlightCall implements CallSink {
     // Presenting the result is the proxy's own time.
     const nowMs = this.#context.clock.nowMs()
     if (outcome.kind !== 'fault') this.connection.served()
-    this.#leave()
+    this.#context.calls.remove(this)
+    this.record.turn?.leave()
     if (this.#questions !== undefined) this.#endQuestions(isTimedOut)
     const presented = this.#presented(outcome)
     // Only the presented result shows whether a tool reported an error.
     this.#served(outcome.kind === 'result' ? presented : outcome, nowMs)
     this.call.end(presented)
-  }
-
-  /** Leaves the table of calls, and gives up the turn at the server. */
-  #leave(): void {
-    this.#context.calls.remove(this)
-    this.record.turn?.leave()
   }
 
   /** Keeps the turn of a call cancelled at its server until the server is done with it. */

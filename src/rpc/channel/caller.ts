@@ -41,6 +41,7 @@ export class PipeCaller implements Conversation, ChannelListener {
   readonly receivesUnsolicited = true
   readonly hasManyConnections = false
   receivedCount = 0
+  #lastId = 0
   #isClosed = false
   #isRetired = false
   /** The bytes sent in requests, the bytes accepted at the last check, and the time of the last progress. */
@@ -70,11 +71,12 @@ export class PipeCaller implements Conversation, ChannelListener {
   }
 
   get isBusy(): boolean {
-    return this.#dispatcher.pending.size > 0
+    return this.#dispatcher.pending.open.size > 0
   }
 
   nextId(): number {
-    return this.#dispatcher.pending.nextId()
+    this.#lastId += 1
+    return this.#lastId
   }
 
   request(id: OwnId, method: string, params: JsonText | undefined, sink: CallSink): void {
@@ -89,10 +91,11 @@ export class PipeCaller implements Conversation, ChannelListener {
       sink.ended(failed(why))
       return
     }
-    this.#dispatcher.pending.add(id, sink)
+    const { open } = this.#dispatcher.pending
+    open.set(id, sink)
     const frame = frameRequest(id, method, params)
     this.#sentBytes += lengthOf(frame)
-    this.#channel.send(frame, this.#dispatcher.pending.size === 1)
+    this.#channel.send(frame, open.size === 1)
   }
 
   /**

@@ -12,29 +12,11 @@ const CANCELLED_MAX = 1024
 
 /** The requests in flight in one conversation, by their ids. */
 export class PendingRequests {
-  readonly #open = new HashTable<OwnId, CallSink>()
+  readonly open = new HashTable<OwnId, CallSink>()
   /** Ended requests whose progress is still wanted. */
   readonly #kept = new HashTable<OwnId, CallSink>()
   /** Cancelled requests; created with the first. */
   #cancelled: Map<OwnId, OnLate> | undefined
-  #last = 0
-
-  nextId(): number {
-    this.#last += 1
-    return this.#last
-  }
-
-  add(id: OwnId, sink: CallSink): void {
-    this.#open.set(id, sink)
-  }
-
-  get size(): number {
-    return this.#open.size
-  }
-
-  has(id: OwnId): boolean {
-    return this.#open.has(id)
-  }
 
   /** Relays progress to `sink` after the request has ended. */
   keep(id: OwnId, sink: CallSink): void {
@@ -44,7 +26,7 @@ export class PendingRequests {
   /** Returns the open or kept request whose progress token is at `start` to `end` of a text. */
   find(text: JsonText, start = 0, end = text.length): CallSink | undefined {
     const id = smallInteger(text, start, end) ?? ownIdOf(cut(text, start, end))
-    return id === undefined ? undefined : (this.#open.get(id) ?? this.#kept.get(id))
+    return id === undefined ? undefined : (this.open.get(id) ?? this.#kept.get(id))
   }
 
   /** Closes the open request that an answer names, and returns it. */
@@ -52,7 +34,7 @@ export class PendingRequests {
     const own = ownIdOf(id)
     if (own === undefined) return undefined
     this.#kept.take(own)
-    const sink = this.#open.take(own)
+    const sink = this.open.take(own)
     if (sink === undefined && this.#cancelled !== undefined) this.#late(own)
     return sink
   }
@@ -77,12 +59,12 @@ export class PendingRequests {
   /** Closes a request, open or not. */
   drop(id: OwnId): CallSink | undefined {
     this.#kept.take(id)
-    return this.#open.take(id)
+    return this.open.take(id)
   }
 
   drain(): CallSink[] {
-    const sinks = this.#open.values()
-    this.#open.clear()
+    const sinks = this.open.values()
+    this.open.clear()
     this.#kept.clear()
     this.#cancelled = undefined
     return sinks

@@ -85,7 +85,7 @@ export class RequestExchange implements ReplyListener, StreamHandlers {
   }
 
   get isOpen(): boolean {
-    return this.#owner.dispatcher.pending.has(this.id)
+    return this.#owner.dispatcher.pending.open.has(this.id)
   }
 
   /** Aborts when the exchange ends; for follow-up requests. */

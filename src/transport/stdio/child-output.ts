@@ -31,6 +31,8 @@ export class StdoutMessages {
   readonly #log: Logger
   readonly #onNoise: () => void
   #noiseLines = 0
+  /** Receives the messages of the current chunk. */
+  #listener: ChannelListener | undefined
 
   constructor(log: Logger, options: FramingOptions, onNoise: () => void = () => undefined) {
     this.#onNoise = onNoise
@@ -39,29 +41,24 @@ export class StdoutMessages {
   }
 
   push(chunk: Buffer, listener: ChannelListener): void {
-    this.#lines.push(
-      chunk,
-      line => this.#onLine(line, listener),
-      (bytes, ends) => listener.skipped(bytes, ends),
-    )
+    this.#listener = listener
+    this.#lines.push(chunk, this.#onLine, this.#onSkipped)
   }
 
   /** Ends the output; text without a newline counts as a line. */
   end(listener: ChannelListener | undefined): void {
-    if (listener !== undefined) {
-      this.#lines.end(
-        line => this.#onLine(line, listener),
-        (bytes, ends) => listener.skipped(bytes, ends),
-      )
-    }
+    this.#listener = listener
+    if (listener !== undefined) this.#lines.end(this.#onLine, this.#onSkipped)
     this.#lines.drop()
     if (this.#noiseLines > 0)
       this.#log.debug({ lines: this.#noiseLines }, "ignored non-JSON-RPC output on the server's stdout")
   }
 
-  #onLine(line: Buffer, listener: ChannelListener): void {
+  readonly #onSkipped = (bytes: number, ends: Buffer): void => this.#listener?.skipped(bytes, ends)
+
+  readonly #onLine = (line: Buffer): void => {
     if (mayBeMessage(line)) {
-      listener.message(line)
+      this.#listener?.message(line)
       return
     }
     this.#noiseLines += 1

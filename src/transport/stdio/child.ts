@@ -93,7 +93,7 @@ class StdioChild implements ChildChannel {
       peer: 'child',
       clock,
       bounds,
-      queuedBytes: () => child.stdin?.writableLength ?? 0,
+      queue: this,
       onDrained: nothing,
       onStalled: this.#onStalled,
     })
@@ -173,7 +173,7 @@ class StdioChild implements ChildChannel {
       this.#backlog.shrank()
       if (!this.#events.isClosed) this.#events.listener?.drained()
     })
-    stdout?.on('data', (chunk: Buffer) => this.#onData(chunk))
+    stdout?.on('data', this.#onData)
     stdout?.on('end', () => this.#onPipeClosed('closed its output and kept running'))
     stdout?.on('error', () => this.#onPipeClosed('closed its output and kept running'))
     stdout?.pause()
@@ -187,7 +187,7 @@ class StdioChild implements ChildChannel {
     else this.#options.log.debug({ err: error }, 'could not signal or write to the server')
   }
 
-  #onData(chunk: Buffer): void {
+  readonly #onData = (chunk: Buffer): void => {
     if (this.#events.isClosed) return
     if (this.#events.listener === undefined) {
       if (this.#closing !== undefined) return

@@ -55,7 +55,7 @@ class StdioSelf implements Channel {
       isPatient: true,
       bounds,
       clock,
-      queuedBytes: () => output.writableLength,
+      queue: this,
       onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onStalled,
     })

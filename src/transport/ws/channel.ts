@@ -92,7 +92,7 @@ export class WsChannel implements Channel {
       bounds,
       peer,
       clock,
-      queuedBytes: () => ws.bufferedAmount,
+      queue: this,
       onDrained: () => this.#events.listener?.drained(),
       onStalled: this.#onStalled,
     })

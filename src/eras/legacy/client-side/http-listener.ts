@@ -3,7 +3,6 @@ import { Fault } from '../../../kernel/faults.js'
 import type { JsonText } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import { insufficientScope } from '../../../model/access.js'
-import { canAnswerQuestions } from '../../../model/peer.js'
 import { isLegacyRevision } from '../../../model/revision.js'
 import { faultText } from '../../../model/rpc-error.js'
 import type { OrphanedSession, SessionHost } from '../../../rpc/adopted-session.js'
@@ -307,7 +306,5 @@ const isStreamed = (
   // Scopes must be checked first: once a stream has started, a rejection cannot have its own HTTP status.
   if (request.caller.scopes !== undefined && !session.uplink.isRouted(message.id)) return false
   const meta = metaOf(message)
-  return (
-    canAnswerQuestions(session.uplink.capabilities) || (meta !== undefined && tokenIn(meta) !== undefined)
-  )
+  return session.uplink.canAnswer || (meta !== undefined && tokenIn(meta) !== undefined)
 }

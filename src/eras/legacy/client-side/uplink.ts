@@ -7,7 +7,12 @@ import { EMPTY, type JsonText, textMember } from '../../../kernel/json/text.js'
 import { LimitCounters } from '../../../kernel/limit-counters.js'
 import type { Call, Client, ProjectedRequest, ServerRequest, Via, Welcome } from '../../../model/links.js'
 import { failed, type Outcome, succeeded } from '../../../model/outcome.js'
-import { type ClientCapabilities, NO_CAPABILITIES, newClientId } from '../../../model/peer.js'
+import {
+  type ClientCapabilities,
+  canAnswerQuestions,
+  NO_CAPABILITIES,
+  newClientId,
+} from '../../../model/peer.js'
 import { type LegacyRevision, NEWEST_LEGACY } from '../../../model/revision.js'
 import type { AdoptedSession } from '../../../rpc/adopted-session.js'
 import type { UplinkOptions } from '../../../rpc/host.js'
@@ -44,6 +49,8 @@ export class LegacyUplink implements Client {
   readonly serverRequests = 'pushed'
   revision: LegacyRevision = NEWEST_LEGACY
   capabilities: ClientCapabilities = NO_CAPABILITIES
+  /** True if servers may ask the client anything. */
+  canAnswer = false
   info: JsonText = EMPTY
   readonly view: string | undefined
   workspace: string | undefined
@@ -273,6 +280,7 @@ export class LegacyUplink implements Client {
       const { revision, capabilities, info } = readInitialize(message.params)
       this.revision = revision
       this.capabilities = capabilities
+      this.canAnswer = canAnswerQuestions(capabilities)
       this.info = info
     } catch (thrown) {
       this.#refuse(message, replies, Fault.from(thrown))

@@ -67,7 +67,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   #isListening = false
   /** Requests that the server accepted, and whose answers may arrive on the standalone stream. */
   readonly #awaited = new Set<OwnId>()
-  /** Ids up to this one were used by previous replicas. */
+  /** Ids up to this one were used, here or by previous replicas. */
   #ids = 0
   /** The ping that shows whether the server knows the session, while it is on its way. */
   #probe: Promise<boolean> | undefined
@@ -92,7 +92,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   }
 
   nextId(): number {
-    return this.#ids + this.dispatcher.pending.nextId()
+    return ++this.#ids
   }
 
   /** Stores the data that another replica needs to resume the session. */
@@ -114,7 +114,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   mayAnswerLater({ id }: RequestExchange): boolean {
     if (!this.#isListening || this.isOver) return false
     if (this.#awaited.size > AWAITED_MAX)
-      for (const old of this.#awaited) if (!this.dispatcher.pending.has(old)) this.#awaited.delete(old)
+      for (const old of this.#awaited) if (!this.dispatcher.pending.open.has(old)) this.#awaited.delete(old)
     this.#awaited.add(id)
     return true
   }

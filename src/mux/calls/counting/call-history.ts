@@ -101,9 +101,9 @@ export class CallHistory {
     this.#times[2 * at + 1] = ms
     past.client = client.id
     // A reference to the call would keep its params in memory.
-    past.method = kept(method)
+    past.method = method.length > NAME ? shortName(method, NAME) : method
     past.server = servedBy
-    past.name = ownName && kept(ownName)
+    past.name = ownName !== undefined && ownName.length > NAME ? shortName(ownName, NAME) : ownName
     past.errorId = outcome?.kind === 'fault' ? outcome.errorId : undefined
     past.outcome = outcomeName(outcome)
     this.#n += 1
@@ -223,8 +223,6 @@ export class CallHistory {
     this.#tools -= 1
   }
 }
-
-const kept = (name: string): string => (name.length > NAME ? shortName(name, NAME) : name)
 
 /** The words of outcomes that are no failures. */
 const FINE: ReadonlySet<string> = new Set(['ok', 'input_required', 'task'])
