@@ -24,15 +24,16 @@ export interface KnownCheckContext {
 }
 
 /**
- * Asks programs whose lists come from an earlier process for their present ones, once each and in the
- * background: an update of a package changes no configuration. Clients are notified of differences.
+ * Asks programs whose lists come from an earlier process for their present ones, in the background: an update
+ * of a package changes no configuration. Each is asked once for each profile of its clients, because its lists
+ * may depend on their capabilities. Clients are notified of differences.
  */
 export class KnownCheck {
   readonly #context: KnownCheckContext
   readonly #semaphore: Semaphore
   readonly #stop = new AbortController()
-  /** Servers that were asked. */
-  readonly #seen = new WeakSet<Server>()
+  /** The profiles for which servers were asked; `ProfileCache` bounds their number. */
+  readonly #seen = new WeakMap<Server, Set<string>>()
   /** The clients of scheduled servers: the first ones may leave before the check. */
   readonly #waiting = new Map<Server, Set<Client>>()
   #due: Server[] = []
@@ -45,7 +46,7 @@ export class KnownCheck {
 
   /** Schedules the check of a program for a client that may see its lists. */
   add(server: Server, client: Client): void {
-    if (this.#seen.has(server)) return
+    if (this.#wasAsked(server, client)) return
     const waiting = this.#waiting.get(server) ?? new Set()
     waiting.add(client)
     const [oldest] = waiting
@@ -69,16 +70,28 @@ export class KnownCheck {
       this.#semaphore.pass(this.#stop.signal, () => this.#check(server)).catch(() => undefined)
   }
 
-  /** Starts a program, reads its lists, and lets it rest again unless a client called it. Never rejects. */
+  /** Asks a program for each profile of the clients that wait and are still there. Never rejects. */
   async #check(server: Server): Promise<void> {
-    const { catalog, clients, log } = this.#context
-    const client = [...(this.#waiting.get(server) ?? [])].find(
-      each => clients.has(each) && catalog.isOnlyFromDisk(server, each),
-    )
-    this.#waiting.delete(server)
+    const { catalog, clients } = this.#context
+    const waiting = this.#waiting.get(server) ?? []
     // The next client schedules it again.
-    if (client === undefined) return
-    this.#seen.add(server)
+    this.#waiting.delete(server)
+    for (const client of waiting) {
+      if (this.#stop.signal.aborted || !clients.has(client) || this.#wasAsked(server, client)) continue
+      if (catalog.isOnlyFromDisk(server, client)) await this.#ask(server, client)
+    }
+  }
+
+  #wasAsked(server: Server, client: Client): boolean {
+    const [profile] = server.profilesOf(client)
+    return this.#seen.get(server)?.has(profile) === true
+  }
+
+  /** Starts a program, reads its lists, and lets it rest again unless a client called it. Never rejects. */
+  async #ask(server: Server, client: Client): Promise<void> {
+    const { catalog, log } = this.#context
+    const [profile] = server.profilesOf(client)
+    this.#seen.set(server, (this.#seen.get(server) ?? new Set()).add(profile))
     let connection: Connection | undefined
     try {
       connection = server.connectionFor(client)

@@ -26,6 +26,7 @@ const start = (names: readonly string[]) => {
       name,
       connection,
       connectionFor: () => connection,
+      profilesOf: (of: Client & { readonly profile?: string }) => [of.profile ?? '', 'other'],
       idlest: () => connection,
       end: () => {
         done.push(`${name} ends`)
@@ -108,5 +109,28 @@ t.test('a program is checked for a client that stays if the first one has left',
   t.same([...opening.keys()], ['a'])
   await opened('a')
   t.same(done, ['a tools', 'a ends'])
+  check.close()
+})
+
+t.test('a program is asked once for each set of capabilities that its clients declare', async t => {
+  const { here, servers, check, pass, opened, done } = start(['a'])
+  const server = servers[0] as unknown as Server
+  const clientOf = (profile: string): Client => {
+    const client = { profile } as unknown as Client
+    here.add(client)
+    check.add(server, client)
+    return client
+  }
+  clientOf('roots')
+  clientOf('roots')
+  await pass(5000)
+  await opened('a')
+  await opened('a')
+  t.same(done, ['a tools', 'a ends', 'a tools', 'a ends'], 'the first client declared nothing')
+  clientOf('roots')
+  clientOf('sampling')
+  await pass(5000)
+  await opened('a')
+  t.same(done.slice(4), ['a tools', 'a ends'], 'one that came later')
   check.close()
 })
