@@ -7,6 +7,7 @@ import { type JsonText, textOf } from '../../kernel/json/text.js'
 import { memoize } from '../../kernel/memoize.js'
 import type { Meter } from '../../kernel/meter.js'
 import type { Rule, Verdict } from '../../kernel/rule.js'
+import type { Counter } from '../../kernel/series.js'
 import type { Viewer } from '../../model/links.js'
 import { LIST_NAMES, type ListName } from '../../model/listing.js'
 import { failed } from '../../model/outcome.js'
@@ -73,6 +74,8 @@ export class RuleGate implements CallGate, CurrentRules {
   readonly approvals: CallApprovals | undefined
   readonly #context: RuleGateContext
   readonly #buckets: RateBuckets
+  readonly #counters = new Map<string, Counter>()
+  #epoch: number | undefined
   #policy: Policy
   /** The rules about each listed item. */
   #about = new WeakMap<Owned, readonly CompiledRule[]>()
@@ -217,7 +220,17 @@ export class RuleGate implements CallGate, CurrentRules {
   }
 
   #count({ rule, decision }: Pick<CallDecision, 'rule' | 'decision'>): void {
-    this.#context.meter?.counter('mcp_proxy_decisions', rule, decision).add()
+    const { meter } = this.#context
+    if (meter === undefined) return
+    if (meter.epoch !== this.#epoch) this.#counters.clear()
+    this.#epoch = meter.epoch
+    const key = `${rule} ${decision}`
+    let counter = this.#counters.get(key)
+    if (counter === undefined) {
+      counter = meter.counter('mcp_proxy_decisions', rule, decision)
+      this.#counters.set(key, counter)
+    }
+    counter.add()
   }
 }
 
