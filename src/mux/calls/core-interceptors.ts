@@ -106,13 +106,13 @@ export const requestLogLevels = (servers: Pick<ServerLevels, 'prepare'>): Interc
   run: (record: RoutedRecord) => after(servers.prepare(record.connection, record)),
 })
 
-/** Waits for requests of the proxy that would leave the owner of a question unknown. */
+/** Waits for requests of the proxy that would hide whose a question or an unknown notification is. */
 export const ownRequestsFirst = (clock: Clock): Interceptor => ({
   name: 'own requests',
   stage: 'sending',
   run: (record: RoutedRecord) => {
     const { onlyClient, ownRequests } = record.connection
-    if (onlyClient !== undefined || !mayAsk(record)) return NEXT
+    if (onlyClient !== undefined || !(mayAsk(record) || record.isPassed)) return NEXT
     const own = ownRequests.noneUnowned()
     return after(own && within(own, { clock, ms: OWN_REQUESTS_MS }))
   },

@@ -24,3 +24,20 @@ t.test('an unknown request with notifications of its own has no total limit, oth
     t.match(call.ended, { code: -32603, message: /Timed out/ }, 'its server must not be silent')
   }
 })
+
+t.test('an unknown request is sent after a list that the proxy reads for itself', async t => {
+  const world = new World({ a: { tools: [tool('x')] } }, { isAlone: true })
+  const server = world.server('a')
+  const client = world.modern()
+  await client.get('tools/list')
+  server.silent.add('tools/list')
+  server.link.notice('notifications/tools/list_changed')
+  await world.pass(2000, 50)
+  const call = client.call('vendor/do')
+  await settled()
+  t.same(server.got('vendor/do'), [])
+  server.last('tools/list').answer({ tools: [] })
+  await settled()
+  server.last('vendor/do').answer({ ok: 1 })
+  t.match(call.ended, { result: { ok: 1 } })
+})
