@@ -34,7 +34,7 @@ export interface HttpPort {
   renewCallers(renew: RenewCaller): void
   /**
    * Stops listening, and answers the requests that clients are sending on open connections: a connection that
-   * closes instead leaves it unclear whether they ran. Resolves after `LEAVE_MS` at the latest.
+   * closes instead leaves it unclear whether they ran. Resolves once none came for `QUIET_MS`, within `LEAVE_MS`.
    */
   leave(): Promise<void>
   /** Stops listening and closes all connections, busy ones after a while; never rejects. */
@@ -45,7 +45,8 @@ const DRAIN_MS = 2000
 /** Silence of a connection after which the system checks that the other machine is still there. */
 const PROBE_AFTER_MS = 60_000
 const DRAIN_POLL_MS = 50
-const LEAVE_MS = 500
+const QUIET_MS = 250
+const LEAVE_MS = 1500
 
 /** Parser errors with a limit and status of their own. */
 const PARSER_LIMITS: Readonly<Record<string, { readonly limit: LimitName; readonly status: number }>> = {
@@ -170,12 +171,23 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> 
     port,
     leave: () =>
       new Promise(resolve => {
-        const timer = clock.after(LEAVE_MS, resolve)
-        // The HTTP server's own `close` also closes idle connections.
-        NetServer.prototype.close.call(server, () => {
+        let [isQuiet, leftMs] = [true, LEAVE_MS]
+        const onRequest = (): void => {
+          isQuiet = false
+        }
+        const end = (): void => {
           timer.cancel()
+          server.off('request', onRequest)
           resolve()
+        }
+        const timer = clock.every(QUIET_MS, () => {
+          leftMs -= QUIET_MS
+          if (isQuiet || leftMs <= 0) end()
+          isQuiet = true
         })
+        server.on('request', onRequest)
+        // The HTTP server's own `close` also closes idle connections.
+        NetServer.prototype.close.call(server, end)
       }),
     connections: () => sockets.size,
     shed: () => server.closeIdleConnections(),
