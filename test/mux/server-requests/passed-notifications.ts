@@ -26,7 +26,7 @@ t.test('an unknown request with notifications of its own has no total limit, oth
 })
 
 t.test('an unknown request is sent after a list that the proxy reads for itself', async t => {
-  const world = new World({ a: { tools: [tool('x')] } }, { isAlone: true })
+  const world = new World({ a: { tools: [tool('x')], revision: '2026-07-28' } }, { isAlone: true })
   const server = world.server('a')
   const client = world.modern()
   await client.get('tools/list')
