@@ -1262,6 +1262,9 @@ t.test('a host, address, origin or pattern that matches nothing is reported with
     ...['a b', ' a', 'a\t', ' ', '', 'https://a', 'a/b'].map(
       host => [{ listen: { allowedHosts: ['ok.example', host] } }, 'listen.allowedHosts.1'] as const,
     ),
+    ...['5', '${HOST', '\ud800', 'a b', 'a_\u202eb', '-a', ''].map(
+      host => [{ listen: { host } }, 'listen.host'] as const,
+    ),
     ...[' https://a', 'https://a b', ''].map(
       origin => [{ listen: { allowedOrigins: [origin] } }, 'listen.allowedOrigins.0'] as const,
     ),
@@ -1279,6 +1282,10 @@ t.test('a host, address, origin or pattern that matches nothing is reported with
     const text = JSON.stringify({ mcpServers: { a: { command: 'x' } }, ...settings })
     const { problems } = parseConfig(text, '/etc/mcp.json', {})
     t.match(problems, [{ severity: 'error', key, fix: /^Write /, line: 1 }], `${key}: ${text}`)
+  }
+  for (const host of ['::', '0.0.0.0', 'fe80::1%eth0', 'localhost', 'my_host.lan', '[::1]']) {
+    const text = JSON.stringify({ mcpServers: { a: { command: 'x' } }, listen: { host } })
+    t.same(parseConfig(text, '/etc/mcp.json', {}).problems, [], host)
   }
   const listen = {
     allowedHosts: ['a.example:8080', '[::1]', '::1', 'A_b'],

@@ -33,6 +33,8 @@ import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins without spaces, such as ["https://app.example.com"].'
 const HOST_FORM = /^[^\s/?#@]+$/
+/** Other addresses would end `serve`. */
+const LISTEN_FORM = /^(?!\d+$)\[?[A-Za-z0-9_:][A-Za-z0-9._:%-]*\]?$/
 const PATH_FIX =
   'Write a path such as "/tools", of letters, digits and "-._~", without "..", a query, or a slash at the end.'
 const HOSTS_FIX = 'Write a list of host names without spaces, such as ["proxy.example.com"].'
@@ -48,7 +50,7 @@ const listen = z.object(
       default: true,
       reload: 'restart',
     }),
-    host: plain(z.string({ error: HOST_FIX }).regex(HOST_FORM, { error: HOST_FIX }), {
+    host: plain(z.string({ error: HOST_FIX }).regex(LISTEN_FORM, { error: HOST_FIX }), {
       description: 'The address to listen on. See docs/security.md before changing it.',
       default: '127.0.0.1',
       reload: 'restart',
