@@ -125,8 +125,7 @@ t.test('stdio works in the folder that it is told', async t => {
     { method: 'notifications/initialized' },
     { id: 2, method: 'tools/call', params: { name: 'w__wait', arguments: {} } },
   )
-  await until(() => stdio.out.includes('"id":2'), 'the answer')
-  t.match(stdio.out, `cwd\\":\\"${one}`)
+  t.match(await stdio.line(/"id":2/), `cwd\\":\\"${one}`)
 })
 
 // ── of 2026-07-28, whose clients are asked in answers ──
