@@ -176,7 +176,7 @@ Read this list before you rely on a claim of this documentation.
 * **Windows.** Tests ran with Node for Windows under wine, and never on Windows. Services of Windows, named pipes under load and
   antivirus programs are untested.
 * **macOS.** No test and no command ever ran on macOS. The service (\`launchd\`), paths and the keychain follow its documentation.
-* **The clients themselves.** Tests edit the files of 19 clients and connect with the official SDK. No test starts Claude Code, Claude
+* **The clients themselves.** Tests edit the files of 21 clients and connect with the official SDK. No test starts Claude Code, Claude
   Desktop, Cursor, VS Code, Codex, Gemini CLI, Windsurf or another client, and no model took part.
 * **GitHub.** The workflows for CI and releases are checked by a linter and never ran. No npm package, image, bundle or GitHub
   release was ever published, and no signature or provenance was ever made.
