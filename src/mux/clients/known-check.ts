@@ -24,9 +24,9 @@ export interface KnownCheckContext {
 }
 
 /**
- * Asks programs whose lists come from an earlier process for their present ones, in the background: an update
- * of a package changes no configuration. Each is asked once for each profile of its clients, because its lists
- * may depend on their capabilities. Clients are notified of differences.
+ * Asks programs whose lists come from an earlier process for their present ones, in the background: an
+ * update of a package changes no configuration. Each is asked once for each profile of its clients, because
+ * its lists may depend on their capabilities. Clients are notified of differences.
  */
 export class KnownCheck {
   readonly #context: KnownCheckContext

@@ -34,7 +34,8 @@ export interface HttpPort {
   renewCallers(renew: RenewCaller): void
   /**
    * Stops listening, and answers the requests that clients are sending on open connections: a connection that
-   * closes instead leaves it unclear whether they ran. Resolves once none came for `QUIET_MS`, within `LEAVE_MS`.
+   * closes instead leaves it unclear whether they ran. Resolves once none came for `QUIET_MS`, within
+   * `LEAVE_MS`.
    */
   leave(): Promise<void>
   /** Stops listening and closes all connections, busy ones after a while; never rejects. */
