@@ -91,7 +91,8 @@ const TOGETHER = [
   [['part:config'], ['part:http', 'part:telling']],
   [['part:config']],
   [['part:http']],
-  // For servers over HTTP.
+  // For servers over HTTP, without the files that verbs also need: they would load all of it.
+  [['part:fetch'], OTHERS],
   [['part:fetch']],
 ]
 

@@ -80,3 +80,24 @@ t.test('a service starts with the code that V8 made of it in an earlier start', 
     }
   })
 })
+
+t.test('commands that only read load none of the code that serves', async t => {
+  const watch = `
+const fs = require('node:fs')
+const read = fs.readFileSync
+let bytes = 0
+fs.readFileSync = (file, ...more) => {
+  const text = read(file, ...more)
+  if (/part-\\w+\\.cjs$/.test(file)) bytes += text.length
+  return text
+}
+process.on('exit', () => fs.writeSync(2, '\\nloaded ' + bytes + ';'))
+`
+  const NODE_OPTIONS = `--require ${JSON.stringify(join(t.testdir({ 'watch.cjs': watch }), 'watch.cjs'))}`
+  for (const word of ['--version', 'status']) {
+    const command = startBin(t, [word], { env: { ...env, NODE_OPTIONS } })
+    await command.exited
+    const [, bytes = ''] = /loaded (\d+);/.exec(command.err) ?? []
+    t.ok(Number(bytes) > 100_000 && Number(bytes) < 600_000, `${word}: ${bytes} bytes`)
+  }
+})
