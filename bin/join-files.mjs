@@ -7,7 +7,6 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { minifyMore } from './minify.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -114,15 +113,9 @@ export async function joinFiles(outputs, groups, common) {
     ),
   )
   const joined = new Map(parts.flatMap(part => part.members.map(member => [member, part])))
-  const write = async (outfile, { wrap, ...options }, linking) => {
+  const write = async (outfile, options, linking) => {
     const settings = { ...common, ...options, outfile, allowOverwrite: true, write: false }
-    const { outputFiles } = await build({ ...settings, sourcemap: 'external', plugins: [linking] })
-    const [map, code] = outputFiles.map(({ text }) => text)
-    const shorter = await minifyMore({ code, map, isModule: settings.format === 'esm', wrap })
-    return [
-      [outfile, `${shorter.code}\n//# sourceMappingURL=${posix.basename(outfile)}.map\n`],
-      [`${outfile}.map`, shorter.map],
-    ]
+    return (await build({ ...settings, plugins: [linking] })).outputFiles
   }
   const others = files.filter(file => !joined.has(file))
   const written = await Promise.all([
@@ -137,7 +130,7 @@ export async function joinFiles(outputs, groups, common) {
   ])
   for (const file of joined.keys())
     for (const suffix of ['', '.map']) await rm(`${root}/${file}${suffix}`, { force: true })
-  for (const [file, text] of written.flat()) await writeFile(`${root}/${file}`, text)
+  for (const { path, contents } of written.flat()) await writeFile(path, contents)
   const isUsed = usedBy(others)
   for (const { name, names } of parts) {
     const used = [...names].flatMap(([file, each]) =>
@@ -164,7 +157,8 @@ const PART = {
   // No list of exports for Node's lexer.
   platform: 'neutral',
   define: { 'import.meta.url': '__filename' },
-  wrap: ['(function(exports,require,module,__filename,importFrom){\n', '})'],
+  banner: { js: '(function(exports,require,module,__filename,importFrom){' },
+  footer: { js: '})' },
 }
 
 /** Returns a module that exports the exports of a part. */

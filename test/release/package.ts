@@ -13,7 +13,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 /** Our code is four fifths of it. A larger package needs a reason. */
-const MAX_BYTES = 750_000
+const MAX_BYTES = 775_000
 
 interface Ran {
   readonly code: number
