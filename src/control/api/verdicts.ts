@@ -163,17 +163,17 @@ const stateCauses = (status: ServerStatus): readonly Reason[] => {
 const SAID_LINES = 5
 
 const absenceCauses = (status: ServerStatus): readonly Reason[] => {
-  const { state, why, cause: absent, stderr, retryMs, failures } = status
+  const { state, why, cause: absent, stderr, retryMs = 0, failures } = status
   const lines = errorLines(stderr ?? [], SAID_LINES)
   return [
     ...(state === 'idle' ? [reason(cause('resting', {}))] : []),
     ...(state === 'starting' ? [reason(cause('starting', {}))] : []),
     ...(why === undefined ? lastFailure(status) : []),
     ...(why !== undefined && absent !== undefined ? [{ ...reason(absent), words: why }] : []),
-    ...(state === 'failed' && retryMs !== undefined
+    ...(state === 'failed' && status.retryMs !== undefined
       ? [reason(cause('failed.count', { count: failures }))]
       : []),
-    ...(retryMs === undefined ? [] : [reason(cause('failed.retry', { seconds: Math.ceil(retryMs / 1000) }))]),
+    ...(retryMs > 0 ? [reason(cause('failed.retry', { seconds: Math.ceil(retryMs / 1000) }))] : []),
     ...lines.map(line => reason(cause('failed.output', { line }))),
   ]
 }

@@ -47,7 +47,10 @@ t.test('why explains a tool, a server and an error, with code 1 if a request wou
   const id = (last.message.error as { data: { errorId: string } }).data.errorId
   const error = await why(id)
   t.equal(error.code, 0)
-  t.match(error.out, new RegExp(`^${id}: an error of this run\\n +called +one__nothing\\n +at +\\d`))
+  t.match(
+    error.out,
+    new RegExp(`^${id}: an error of this run\\n +server +one\\n +called +one__nothing\\n +at +\\d`),
+  )
   t.match(error.out, /message +Unknown tool: one__nothing/)
   t.match(await why('aaaa-1'), { code: 1, out: /^aaaa-1: not known/ })
   const other = startBin(t, ['bridge', '--port', '0', '--', process.execPath, '-e', '0'])

@@ -1,4 +1,4 @@
-import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createHttpListener } from '../../../src/eras/listen/http-listener.js'
@@ -338,7 +338,7 @@ t.test(
       )
     const client = await connect('auto')
     await t.rejects(client.callTool({ name: 'a__x' }), { code: -32021 })
-    await t.rejects(client.getPrompt({ name: 'p' }), ProtocolError)
+    await t.rejects(client.getPrompt({ name: 'p' }), { name: 'ProtocolError', code: -32602 })
   },
 )
 
