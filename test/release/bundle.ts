@@ -6,9 +6,19 @@ import { fileURLToPath } from 'node:url'
 import { unzipSync } from 'fflate'
 import t from 'tap'
 import { readBundle } from '../../src/setup/add/bundle.js'
+import { until } from '../support/processes.js'
 import { INITIALIZE, setEnv, startBin, tiny } from '../support/proxy/start.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const isRemoved = (folder: string): boolean => {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+    return true
+  } catch {
+    return false
+  }
+}
 
 t.test('the bundle for clients starts a proxy with its own files', async t => {
   const folder = t.testdir({ run: {}, 'mcp.json': JSON.stringify({ mcpServers: { shop: tiny() } }) })
@@ -24,9 +34,9 @@ t.test('the bundle for clients starts a proxy with its own files', async t => {
   t.ok(Object.hasOwn(files, manifest.server.entry_point))
   t.match(readBundle(file, bytes, folder), { name: 'mcp-proxy-daemon', inputs: [] })
 
-  // The programs keep compiled code in their folder, also while they end.
+  // The daemon writes compiled code to its folder, also after its socket has closed.
   const place = mkdtempSync(join(tmpdir(), 'mcp-bundle-'))
-  t.teardown(() => rmSync(place, { recursive: true, force: true, maxRetries: 5 }))
+  t.teardown(() => until(() => isRemoved(place), 'the folder of the bundle is removed'))
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(place, name)), { recursive: true })
     writeFileSync(join(place, name), content)
