@@ -49,9 +49,7 @@ export class LegacyHttpListener implements SessionHost {
     if (this.#sessions.byId.has(id)) return
     const session = new HttpSession(caller, this.#sessions.kept, this.#options, adopt)
     session.adopted?.replay()
-    if (!session.uplink.isKnown) return
-    session.opened()
-    void this.#add(session)
+    if (session.uplink.isKnown) void this.#add(session)
   }
 
   handOver(id: string): boolean {
@@ -138,7 +136,6 @@ export class LegacyHttpListener implements SessionHost {
     session.uplink.receive(message, post)
     // A rejected `initialize` leaves no session; an accepted one counts before its answer is ready.
     if (!session.uplink.isKnown) return
-    session.opened()
     if (!accepts.json) post.startStream()
     await this.#add(session)
   }

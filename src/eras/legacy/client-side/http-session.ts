@@ -67,6 +67,7 @@ export class HttpSession implements Outlet, StreamOwner {
   readonly bounds: LimitCounters
   expected = 0
   lastUsedMs: number
+  /** Kept, because most answers have them. */
   jsonHeaders: Headers = JSON_HEADERS
   readonly #options: ListenerOptions
   /**
@@ -112,7 +113,7 @@ export class HttpSession implements Outlet, StreamOwner {
     return this.#id
   }
 
-  /** Names the session to its client, which has initialized. */
+  /** Adds the session's id to the headers of answers, once its client has initialized. */
   opened(): void {
     this.jsonHeaders = { ...this.headers, ...JSON_HEADERS }
   }

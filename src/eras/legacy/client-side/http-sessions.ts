@@ -35,6 +35,7 @@ export class HttpSessions {
   /** Adds a session once its client has initialized. */
   add(session: HttpSession): void {
     this.byId.set(session.id, session)
+    session.opened()
     this.#quota.add(session.uplink.principal)
   }
 
@@ -113,6 +114,7 @@ export class HttpSessions {
     }
   }
 
+  /** Keeps the streams and requests of all sessions open; called every few seconds. */
   keepAlive(): void {
     for (const session of this.byId.values()) session.keepAlive()
   }

@@ -18,7 +18,6 @@ import {
   type Message,
   metaOf,
 } from '../../../wire/jsonrpc.js'
-import type { OutgoingMessage } from '../../../wire/message-parts.js'
 import { InboundCall } from '../../shared/inbound-call.js'
 import { withClientNames } from '../../shared/passed-notification.js'
 import { encodeLegacyEnd, encodeLegacyFault, projectLegacyError } from '../errors.js'
@@ -108,16 +107,27 @@ export class LegacyInboundCall extends InboundCall {
   }
 
   protected answer(outcome: Outcome): void {
-    if (outcome.kind === 'result') {
-      this.replies.end(frameResult(this.id, this.#known(outcome)))
-      return
-    }
     if (outcome.kind === 'task' && hasOwnTasks(this.#session)) {
       this.replies.end(frameResult(this.id, projectPassed(outcome.result)))
       return
     }
-    const answer = answerOf(outcome)
-    this.replies.end(this.#frame(answer), { why: answer.kind === 'fault' ? answer.fault : undefined })
+    const answer = outcome.kind === 'result' ? outcome : answerOf(outcome)
+    switch (answer.kind) {
+      case 'result':
+        this.replies.end(frameResult(this.id, this.#known(answer)))
+        return
+      case 'error':
+        this.replies.end(encodeError(this.id, this.#projected(answer)))
+        return
+      case 'fault': {
+        const refused = refusedResult(answer, this.method)
+        const frame =
+          refused === undefined
+            ? encodeError(this.id, encodeLegacyEnd(answer))
+            : frameResult(this.id, refused)
+        this.replies.end(frame, { why: answer.fault })
+      }
+    }
   }
 
   protected dismiss(): void {
@@ -126,21 +136,6 @@ export class LegacyInboundCall extends InboundCall {
 
   protected answerAbandoned(why: Fault): void {
     this.replies.end(encodeError(this.id, encodeLegacyFault(why)))
-  }
-
-  #frame(outcome: Answer): OutgoingMessage {
-    switch (outcome.kind) {
-      case 'result':
-        return frameResult(this.id, this.#known(outcome))
-      case 'error':
-        return encodeError(this.id, this.#projected(outcome))
-      case 'fault': {
-        const refused = refusedResult(outcome, this.method)
-        return refused === undefined
-          ? encodeError(this.id, encodeLegacyEnd(outcome))
-          : frameResult(this.id, refused)
-      }
-    }
   }
 
   /** Returns the parts of a result that the client's revision knows. */
