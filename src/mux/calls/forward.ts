@@ -7,7 +7,7 @@ import { at, type JsonText, kindOf, stringOf } from '../../kernel/json/text.js'
 import type { Downlink } from '../../model/links.js'
 import { failed } from '../../model/outcome.js'
 import type { DeferredRoots } from '../input-required/deferred-roots.js'
-import { type NamedAt, type NamedBy, namedAt, PLACES } from '../routes.js'
+import { definedIn, type NamedAt, type NamedBy, namedAt, PLACES } from '../routes.js'
 import type { ServerRequests } from '../server-requests/server-requests.js'
 import {
   type CallGate,
@@ -84,11 +84,11 @@ export class Forwarder implements PendingCallContext, InFlightCallContext {
     }
   }
 
-  /** Fails a call without an owner. Its name may still tell the server, for metrics, status and log. */
+  /** Fails a call without an owner. Its name may still show the server, for metrics, status and logs. */
   #failUnowned(record: CallRecord, thrown: unknown): void {
-    const { exposed, method, path, servedBy } = record
-    if (servedBy === undefined && exposed !== '' && path[0] === 'name') {
-      const list = method === 'tools/call' ? 'tools' : 'prompts'
+    const { exposed, method, servedBy } = record
+    const list = definedIn(method)
+    if (servedBy === undefined && exposed !== '' && list !== undefined) {
       const found = this.#context.owners.serverOf(record, list, exposed)
       record.servedBy = found?.server.name
       record.ownName = found?.own
