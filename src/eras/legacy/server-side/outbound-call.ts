@@ -132,14 +132,12 @@ const paramsFor = (
   const token = wantsProgress ? textOf(id) : undefined
   if (isPassed === true) return withProgressToken(params && withoutModernMeta(params), token)
   const known = isBare === true ? params : projectLegacyRequest(revision, method, params)
-  const isAsked = task !== undefined || taskTtlMs !== undefined
-  const asked = isAsked ? withTask(known ?? EMPTY, task ?? textOf({ ttl: taskTtlMs })) : known
+  const wantsTask = task !== undefined || taskTtlMs !== undefined
+  // Asks for a task instead of a result (2025-11-25, basic/utilities/tasks).
+  const asked = wantsTask ? withMember(known ?? EMPTY, 'task', task ?? textOf({ ttl: taskTtlMs })) : known
   if (isBare !== true || asked === undefined) return withProgressToken(asked, token)
   return wantsProgress ? withMeta(asked, textOf({ progressToken: id })) : asked
 }
-
-/** Asks for a task instead of a result (2025-11-25, basic/utilities/tasks). */
-const withTask = (params: JsonText, task: JsonText): JsonText => withMember(params, 'task', task)
 
 /**
  * Returns whether a result is a task, requested or not: SDK clients since 1.12 read it as an empty success.
