@@ -7,10 +7,10 @@ const ALL = new RegExp(HIDDEN, 'gu')
 const ALL_AND_MARKUP = new RegExp(`${HIDDEN}|[\`<>]`, 'gu')
 
 /** Writes each UTF-16 unit of a text as `\uXXXX`. */
-export const escapeUnits = (sign: string): string =>
+export const escapeUnits = (text: string): string =>
   Array.from(
-    { length: sign.length },
-    (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    { length: text.length },
+    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
 /**

@@ -11,5 +11,5 @@ export const isUnencrypted = (url: string): boolean => {
   return protocol === 'http:' && !isLoopbackHost(hostname)
 }
 
-/** Reports whether a host, with or without brackets, is for listening on all addresses only. */
+/** Returns whether a host, with or without brackets, means all addresses: only listeners can use it. */
 export const isWildcardHost = (host: string): boolean => /^(?:|0\.0\.0\.0|::|\[::\])$/.test(host)

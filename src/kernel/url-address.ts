@@ -13,6 +13,6 @@ export const portOf = ({ port, protocol }: Pick<URL, 'port' | 'protocol'>): numb
 export const bracketedHost = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
 
-/** Returns a listen address as clients on this machine write it in a URL: loopback for a wildcard. */
+/** Returns the host of a listen address for URLs of clients on this machine: loopback for a wildcard. */
 export const localUrlHost = (host: string): string =>
   isWildcardHost(host) ? '127.0.0.1' : bracketedHost(host)

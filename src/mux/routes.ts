@@ -11,7 +11,7 @@ export interface NamedAt {
   readonly path: readonly string[]
 }
 
-/** The parameters that name subjects; that of a completion depends on its `ref`. */
+/** The parameter that names the subject of a request; for completions, by the type of their `ref`. */
 export const PLACES = {
   tool: { by: 'tool', path: ['name'] },
   prompt: { by: 'prompt', path: ['name'] },
@@ -27,7 +27,7 @@ export const namedAt = (by: NamedBy, params: JsonText | undefined): NamedAt | un
   return type === 'ref/prompt' || type === 'ref/resource' ? PLACES[type] : undefined
 }
 
-/** Returns the list with the definitions of the items that a method calls; undefined without one. */
+/** Returns the list that defines the items of a method; undefined unless it calls tools or gets prompts. */
 export const definedIn = (method: string): 'tools' | 'prompts' | undefined => {
   if (method === 'tools/call') return 'tools'
   return method === 'prompts/get' ? 'prompts' : undefined

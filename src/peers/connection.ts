@@ -79,15 +79,15 @@ export class Connection {
   readonly ownRequests = new OwnRequests()
   readonly #context: ConnectionContext
   readonly #supervisor: Supervisor
-  /** The open link; undefined unless calls may be sent. Set by the connection, like all fields below. */
+  /** The open link; undefined unless calls may be sent. */
   link: Downlink | undefined
   /** The mode of the server's last requests, or the requested one; it decides about sharing. */
   serverRequests: ServerRequestMode
-  /** What the server declared last. */
+  /** The facts of the current or last link. */
   facts: ServerFacts | undefined
-  /** True if the current or last link ever carried a client's call. */
+  /** True if the current or last link ever carried a client's call; set by the call. */
   hasCarried = false
-  /** The number of client calls in flight, including calls that wait for the link. */
+  /** The number of client calls in flight, including calls that wait for the link; see `CallTable`. */
   inFlight = 0
   /**
    * The only client that ever used this connection, if it is certainly one person: it receives every message

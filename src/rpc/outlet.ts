@@ -10,7 +10,7 @@ export interface ReplyStream {
   readonly arrival?: Arrival | undefined
   /** The time at which the client lost the connection for the answer; undefined while it has one. */
   readonly goneMs?: number | undefined
-  /** Turns a slow answer into a stream, so that intermediaries do not time out. Absent where none are. */
+  /** Turns a slow answer into a stream, so that intermediaries do not time out. Absent on pipes. */
   keepAlive?(): void
   /** Sends a notification or request; dropped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void

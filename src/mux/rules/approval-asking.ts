@@ -143,7 +143,7 @@ export class ApprovalAsking {
 
   /**
    * Keeps a call open until its approval is decided, it is cancelled, its client cannot be asked, or its time
-   * is over. Its client gets the question `params` meanwhile. `still` continues an approval that still waits.
+   * is over. Meanwhile its client gets the question `params`. `still` continues an undecided call.
    */
   async #held(
     record: RoutedRecord,

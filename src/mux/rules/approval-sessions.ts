@@ -32,7 +32,7 @@ export class SessionAnswers {
     answers.set(keyOf(approval.subject), { approval, untilMs: nowMs + ms, left: CALLS_MAX })
   }
 
-  /** Returns the approval whose answer covers a call, and counts these uses of it. */
+  /** Returns the approval whose answer covers a call, after counting `uses` of it. */
   find(client: Client, subject: ApprovalSubject, uses = 0): Approval | undefined {
     const answer = this.#clients.get(client)?.get(keyOf(subject))
     if (answer === undefined || answer.left === 0 || answer.untilMs <= this.#clock.nowMs()) return undefined

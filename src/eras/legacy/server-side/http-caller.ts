@@ -67,7 +67,7 @@ export class LegacyHttpCaller extends HttpConversation implements Conversation {
   #isListening = false
   /** Requests that the server accepted, and whose answers may arrive on the standalone stream. */
   readonly #awaited = new Set<OwnId>()
-  /** Ids up to this one were used, here or by previous replicas. */
+  /** The last id that was used, here or by a previous replica. */
   #ids = 0
   /** The ping that shows whether the server knows the session, while it is on its way. */
   #probe: Promise<boolean> | undefined

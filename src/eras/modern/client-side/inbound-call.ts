@@ -157,7 +157,7 @@ export interface CallEnding {
 export interface Replies {
   /** Sends a notification of the request; skipped if it `mayDrop` and the client is behind. */
   send(frame: OutgoingMessage, mayDrop?: boolean): void
-  /** Writes a keep-alive comment if the client has waited for long. Absent where none are. */
+  /** Writes a keep-alive comment if the client has waited for long. Absent on pipes. */
   keepAlive?(): void
   /** Sends the answer, or none if the client no longer waits for it. Called once, and last. */
   end(frame: OutgoingMessage | undefined, ending: CallEnding): void

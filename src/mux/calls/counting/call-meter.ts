@@ -197,7 +197,7 @@ export class CallMeter implements ClientObserver {
     return exposed !== undefined && this.#options.isListed(call, exposed, server, own)
   }
 
-  /** Gets all series again: some may have been dropped. */
+  /** Forgets all series, because some may have been dropped. */
   #forget(): void {
     this.#epoch = this.#meter.epoch
     this.#last = undefined
