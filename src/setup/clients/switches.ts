@@ -74,8 +74,8 @@ const reasonsFor = async (file: SwitchedFile, context: SwitchContext): Promise<r
     return [ofLists(await Promise.all(places.map(place => read(join(place, 'config.json'), context))))]
   }
   if (id === 'amp') {
-    const users = await read(join(home, '.config', 'amp', 'settings.json'), context)
-    return [ofAmp([file.root, users])]
+    const users = ['settings.json', 'settings.jsonc'].map(name => join(home, '.config', 'amp', name))
+    return [ofAmp([file.root, ...(await Promise.all(users.map(path => read(path, context))))])]
   }
   if (id === 'gemini' || id === 'qwen') return await ofGemini(file, context)
   return id === 'claude-code' ? await ofClaudeCode(file, context) : []
@@ -133,22 +133,13 @@ const AMP_RULES = 'amp.mcpPermissions'
 
 /** The first of Amp's rules that matches a server decides; without one, it starts. */
 const ofAmp = (settings: readonly unknown[]): Reason => {
-  const rules = settings.flatMap(each =>
-    isObject(each) && Array.isArray(each[AMP_RULES]) ? each[AMP_RULES].filter(isObject) : [],
-  )
+  const rules = rulesIn(settings.filter(isObject), AMP_RULES)
   return ({ entry: { command, args, url } }) => {
-    const values = new Map<string, unknown>([
-      ['command', command],
-      ['args', Array.isArray(args) ? args.join(' ') : ''],
-      ['url', url],
-    ])
-    const textOf = (key: string): string => {
-      const value = values.get(key)
-      return typeof value === 'string' ? value : ''
-    }
+    const values = Object.entries({ command, args: Array.isArray(args) ? args.join(' ') : '', url })
+    const texts = new Map(values.map(([key, value]) => [key, typeof value === 'string' ? value : '']))
     const found = rules.find(({ matches }) => {
       const globs = isObject(matches) ? Object.entries(matches) : []
-      return globs.length > 0 && globs.every(([key, glob]) => matcherOf([String(glob)])(textOf(key)))
+      return globs.length > 0 && globs.every(([key, glob]) => matcherOf([String(glob)])(texts.get(key) ?? ''))
     })
     return found?.['action'] === 'reject' ? `"${AMP_RULES}"` : undefined
   }

@@ -133,6 +133,19 @@ t.test('servers of projects follow the settings of their user', async t => {
       },
       ['a', 'b', 'c'],
     ],
+    ...['settings.json', 'settings.jsonc'].map(
+      name =>
+        [
+          `Amp, ${name}`,
+          {
+            'shop/.amp/settings.json': { 'amp.mcpServers': SERVERS },
+            [`.config/amp/${name}`]: {
+              'amp.mcpPermissions': [{ matches: { args: '*b' }, action: 'reject' }],
+            },
+          },
+          ['b'],
+        ] as const,
+    ),
   ]
   for (const [what, files, off] of rows)
     await t.test(what, async t => t.same(await offAfter(t, files, 'shop'), off))
