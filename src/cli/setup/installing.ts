@@ -130,14 +130,19 @@ export const installPlaceOf = async (
 ): Promise<InstallPlace> => {
   const found = await defaultFile(client, scope, context)
   if (found !== undefined) return { client, scope, file: found }
-  const why =
-    scope === 'project' && client.project === undefined
-      ? 'does not support project files'
-      : 'has not created its file yet'
-  throw new CliError(EXIT.failure, `${client.label} ${why}`, {
-    why: 'nothing was written',
-    fix: `start ${client.label} once, then run this again`,
-  })
+  const { says, fix } = missingPlace(client, scope)
+  throw new CliError(EXIT.failure, `${client.label} ${says}`, { why: 'nothing was written', fix })
+}
+
+const missingPlace = (
+  { label, project, createsItself }: ClientProgram,
+  scope: Scope,
+): { readonly says: string; readonly fix: string } => {
+  if (scope === 'project' && project === undefined)
+    return { says: 'does not support project files', fix: 'leave out --scope project' }
+  return createsItself === true
+    ? { says: 'has not created its file yet', fix: `start ${label} once, then run this again` }
+    : { says: 'does not run on this system', fix: 'use --scope project to write the file of a project' }
 }
 
 /** Returns the files of a client in which an install can be undone. Rejects with a SetupError. */

@@ -86,6 +86,14 @@ t.test('install prints an entry, and reports unsupported clients and options', a
     [['cursor', '--take-over', '--scope', 'project'], 2, /--take-over requires --scope user/],
     [['claude-desktop', '--via', 'http'], 2, /does not support addresses/],
     [['opencode'], 4, /OpenCode has not created its file yet/],
+    [
+      ['claude-desktop', '--scope', 'project'],
+      4,
+      /does not support project files\n.*\n {2}fix: leave out --scope project/,
+    ],
+    ...(process.platform === 'win32'
+      ? []
+      : ([[['visual-studio'], 4, /does not run on this system\n.*\n {2}fix: use --scope project/]] as const)),
     [['kiro', 'cursor', '--file', 'x'], 2, /--file is for one client/],
   ] as const) {
     t.match(await runHere(t, 'install', ...words), { code, err: says })
