@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Clock } from '../../kernel/async/clock.js'
 import type { RenewCaller } from '../../kernel/caller.js'
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { LimitCounters } from '../../kernel/limit-counters.js'
@@ -33,8 +34,8 @@ export interface HttpPort {
   /** Applies new rules: ends event streams of callers without a valid credential. */
   renewCallers(renew: RenewCaller): void
   /**
-   * Stops listening, and answers the requests that clients are sending on open connections: a connection that
-   * closes instead leaves it unclear whether they ran. Resolves once none came for `QUIET_MS`, within
+   * Stops listening, but keeps answering requests on open connections: if a connection closes instead, its
+   * client cannot tell whether its request ran. Resolves after `QUIET_MS` without a new request, or after
    * `LEAVE_MS`.
    */
   leave(): Promise<void>
@@ -133,6 +134,28 @@ function createNodeServer(
   return server
 }
 
+const leave = (server: Server<typeof IncomingRequest>, clock: Clock): Promise<void> =>
+  new Promise(resolve => {
+    let isQuiet = true
+    let leftMs = LEAVE_MS
+    const onRequest = (): void => {
+      isQuiet = false
+    }
+    const end = (): void => {
+      timer.cancel()
+      server.off('request', onRequest)
+      resolve()
+    }
+    const timer = clock.every(QUIET_MS, () => {
+      leftMs -= QUIET_MS
+      if (isQuiet || leftMs <= 0) end()
+      isQuiet = true
+    })
+    server.on('request', onRequest)
+    // The HTTP server's own `close` also closes idle connections.
+    NetServer.prototype.close.call(server, end)
+  })
+
 /** Listens for HTTP. Rejects with the Fault `unavailable`, whose message is for the operator. */
 export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> {
   const { bounds = new LimitCounters(), clock, drainMs = DRAIN_MS } = options
@@ -170,26 +193,7 @@ export async function listenHttp(options: HttpServerOptions): Promise<HttpPort> 
   return {
     host: options.host,
     port,
-    leave: () =>
-      new Promise(resolve => {
-        let [isQuiet, leftMs] = [true, LEAVE_MS]
-        const onRequest = (): void => {
-          isQuiet = false
-        }
-        const end = (): void => {
-          timer.cancel()
-          server.off('request', onRequest)
-          resolve()
-        }
-        const timer = clock.every(QUIET_MS, () => {
-          leftMs -= QUIET_MS
-          if (isQuiet || leftMs <= 0) end()
-          isQuiet = true
-        })
-        server.on('request', onRequest)
-        // The HTTP server's own `close` also closes idle connections.
-        NetServer.prototype.close.call(server, end)
-      }),
+    leave: () => leave(server, clock),
     connections: () => sockets.size,
     shed: () => server.closeIdleConnections(),
     renewCallers: renew => gate.renewCallers(renew),
