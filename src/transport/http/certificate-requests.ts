@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { isBrokenPipe } from '../../kernel/faults.js'
-import { CERTIFICATE_REQUESTED } from '../../kernel/machine/tls-settings.js'
+import { isBrokenPipe, systemCode } from '../../kernel/faults.js'
+
+/** The code of a connection that ended without an answer after its server requested a client certificate. */
+const CERTIFICATE_REQUESTED = 'CLIENT_CERTIFICATE_REQUESTED'
 
 /**
  * Watches a new connection. If its server requests a client certificate and then hangs up without an answer,
@@ -11,7 +13,7 @@ export const watchCertificateRequest = (socket: Socket | TLSSocket): void => {
   if (!('getSharedSigalgs' in socket)) return
   let isRequested = false
   const look = (): void => {
-    // The request has the server's signature algorithms (RFC 8446 §4.3.2, RFC 5246 §7.4.4).
+    // The request contains the server's signature algorithms (RFC 8446 §4.3.2, RFC 5246 §7.4.4).
     if (!socket.destroyed) isRequested ||= socket.getSharedSigalgs().length > 0
   }
   socket.once('secureConnect', look)
@@ -31,4 +33,23 @@ export const watchCertificateRequest = (socket: Socket | TLSSocket): void => {
 
 class HungUp extends Error {
   readonly code = CERTIFICATE_REQUESTED
+}
+
+/** Numbers of alerts about a missing or refused client certificate (RFC 8446 §6.2; 41 is from SSL 3). */
+const CERTIFICATE_ALERTS: ReadonlySet<number> = new Set([41, 42, 43, 44, 45, 46, 48, 49, 116])
+const HANDSHAKE_FAILURE = 40
+
+/** How a server refuses a connection without a client certificate. */
+export type CertificateRefusal = 'hang-up' | 'alert' | 'handshake'
+
+/**
+ * Returns how a server refused a connection because it accepts no client certificate of ours; undefined for
+ * other errors. `handshake` may have other reasons: servers of TLS 1.2 send only a handshake failure.
+ */
+export const certificateRefusal = (error: Error | undefined): CertificateRefusal | undefined => {
+  if (systemCode(error) === CERTIFICATE_REQUESTED) return 'hang-up'
+  // `…:SSL alert number 116`; the code of a failed write is only EPROTO.
+  const alert = Number(/SSL\D+number (\d+)\b/.exec(String(error))?.[1])
+  if (CERTIFICATE_ALERTS.has(alert)) return 'alert'
+  return alert === HANDSHAKE_FAILURE ? 'handshake' : undefined
 }

@@ -1,11 +1,8 @@
 import { Fault, systemCode } from '../../kernel/faults.js'
 import { type ForwardProxy, PROXY_FAILED, proxyUrl } from '../../kernel/machine/forward-proxy.js'
-import {
-  CERTIFICATE_REQUESTED,
-  isCertificateCode,
-  wantsCertificate,
-} from '../../kernel/machine/tls-settings.js'
+import { isCertificateCode } from '../../kernel/machine/tls-settings.js'
 import { socketFailure, socketFault } from '../socket-faults.js'
+import { type CertificateRefusal, certificateRefusal } from './certificate-requests.js'
 import { errors } from './undici-parts.js'
 
 const CONNECT_FAILURES: Readonly<Record<string, string>> = {
@@ -31,26 +28,26 @@ const certificateFix = (code: string): string => {
     : 'name its authority in "tls": { "ca": "FILE" } of the server, or in NODE_EXTRA_CA_CERTS'
 }
 
-const clientCertificateFault = (
-  code: string,
-  wanted: true | 'maybe',
-  { origin, cause }: { readonly origin: string; readonly cause: unknown },
-): Fault => {
-  const isCut = code === CERTIFICATE_REQUESTED
-  const lead =
-    wanted === 'maybe'
-      ? 'refused the TLS handshake; it may require'
-      : isCut
-        ? 'hung up; it requires'
-        : 'requires'
-  const message = `${origin} ${lead} a client certificate that it accepts${isCut ? '' : ` (${code})`}: ${CLIENT_CERTIFICATE}`
+const REFUSALS: Readonly<Record<CertificateRefusal, string>> = {
+  'hang-up': 'hung up; it requires',
+  alert: 'requires',
+  handshake: 'refused the TLS handshake; it may require',
+}
+
+const clientCertificateFault = (refusal: CertificateRefusal, origin: string, cause: unknown): Fault => {
   // A server that only asks for a certificate may have run the request before it hung up.
-  return new Fault(isCut ? 'disconnected' : 'unavailable', message, { remote: 'certificate', cause })
+  const isCut = refusal === 'hang-up'
+  const detail = isCut ? '' : ` (${causeCodeOf(cause)})`
+  return new Fault(
+    isCut ? 'disconnected' : 'unavailable',
+    `${origin} ${REFUSALS[refusal]} a client certificate that it accepts${detail}: ${CLIENT_CERTIFICATE}`,
+    { remote: 'certificate', cause },
+  )
 }
 
 const CLIENT_CERTIFICATE = 'name one in "tls": { "cert": "FILE", "key": "FILE" } of the server'
 
-/** Returns the error, or its cause, that has a code; for several addresses, that of the first attempt. */
+/** Returns the first error in a chain of causes that has a code. Of several addresses, the first counts. */
 function codedCauseOf(error: unknown): Error | undefined {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error
   if (!(first instanceof Error)) return undefined
@@ -87,8 +84,8 @@ export function transferFault(error: unknown, url: string, origin = urlOrigin(ur
     const reason = `certificate refused: ${code}`
     return new Fault('unavailable', `cannot connect to ${origin} (${reason}): ${certificateFix(code)}`, more)
   }
-  const wanted = wantsCertificate(codedCauseOf(error))
-  if (wanted !== false) return clientCertificateFault(code, wanted, { origin, cause: error })
+  const refusal = certificateRefusal(codedCauseOf(error))
+  if (refusal !== undefined) return clientCertificateFault(refusal, origin, error)
   const refused = CONNECT_FAILURES[code]
   if (refused !== undefined) return new Fault('unavailable', `cannot connect to ${origin} (${refused})`, more)
   if (code === 'ERR_INVALID_URL' || code === 'UND_ERR_INVALID_ARG') {
