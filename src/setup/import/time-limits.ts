@@ -1,3 +1,4 @@
+import { durationMs } from '../../config/schema/duration.js'
 import { isObject } from '../../kernel/object.js'
 import type { Json } from '../edit/change.js'
 import type { ContainerMembers } from '../edit/containers.js'
@@ -47,17 +48,16 @@ export const timeLimitsIn = (source: ContainerMembers, unit: Limit['unit']): Tim
 /** A duration that has its unit, as Go and other languages write it: `30s`, `1m30s`, `500 ms`. */
 const DURATION = /^\s*(?:\d+(?:\.\d+)?\s*(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\s*)+$/i
 const PART = /(\d+(?:\.\d+)?)\s*(ms|[smh])/gi
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-const durationMs = (text: string): number =>
+const sumMs = (text: string): number =>
   [...text.matchAll(PART)].reduce(
-    (sum, [, number, unit = '']) => sum + Number(number) * (UNIT_MS[unit.toLowerCase()] ?? 0),
+    (sum, [, number = '', unit = '']) => sum + durationMs(number + unit.toLowerCase()),
     0,
   )
 
 const readLimit = (value: unknown, { key, unit: ofKey }: Limit, notes: string[]): number | undefined => {
   const hasUnit = typeof value === 'string' && value.length < 100 && DURATION.test(value)
-  const [written, unit] = hasUnit ? [durationMs(value), 'ms'] : [value, ofKey]
+  const [written, unit] = hasUnit ? [sumMs(value), 'ms'] : [value, ofKey]
   return readNumber(written, { key, unit }, notes)
 }
 

@@ -3,7 +3,6 @@ import type { ServerConfig, WaitingServer } from '../../config/types.js'
 import type { CauseCode } from '../../diagnostics/causes.js'
 import { type Cause, cause } from '../../diagnostics/explain.js'
 import type { Fault } from '../../kernel/faults.js'
-import { PROXY_FAILED } from '../../kernel/machine/forward-proxy.js'
 import { SPEAKS_HTTP } from '../../kernel/machine/socket-path.js'
 import { SESSION_LOST } from '../../model/failure.js'
 import { loginReasonOf, NEEDS_CREDENTIALS } from '../../model/login.js'
@@ -23,13 +22,12 @@ export const causeOfFault = (server: ServerConfig, why: Fault): Cause<AbsenceCod
   return cause(why.data?.['reason'] === 'server_exited' ? 'D031.exited' : 'D031', facts, name)
 }
 
-type StatedCode = `D035.${'session' | 'http' | 'credentials' | 'proxy'}`
+type StatedCode = `D035.${'session' | 'http' | 'credentials'}`
 
 const BY_REASON: Readonly<Partial<Record<string, StatedCode>>> = {
   [SESSION_LOST]: 'D035.session',
   [SPEAKS_HTTP]: 'D035.http',
   [NEEDS_CREDENTIALS]: 'D035.credentials',
-  [PROXY_FAILED]: 'D035.proxy',
 }
 
 const remoteCause = (name: string, why: Fault): Cause<AbsenceCode> => {
