@@ -29,7 +29,7 @@ export class Deadline {
   async pause(ms: number): Promise<void> {
     const nowMs = performance.now()
     const wakeMs = Math.min(nowMs + ms, this.#endMs)
-    // Newer Nodes warn of a negative delay.
+    // Newer versions of Node warn about a negative delay.
     await delay(Math.max(0, wakeMs - nowMs))
     const lateMs = Math.min(Math.max(performance.now() - wakeMs, 0), this.#spareMs)
     this.#spareMs -= lateMs

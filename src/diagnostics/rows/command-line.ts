@@ -32,7 +32,7 @@ export const COMMAND_LINE_CAUSES = {
   },
   'cli.registry': {
     says: 'the registry {registry} cannot be reached',
-    fix: 'mcp-proxy add {\'short\'} -- COMMAND, or in a company network set HTTPS_PROXY or "proxy"',
+    fix: 'mcp-proxy add {\'short\'} -- COMMAND, or set HTTPS_PROXY or "proxy" if the network needs a proxy',
   },
   'cli.registry-proxy': {
     says: 'the registry {registry} cannot be reached',
@@ -41,7 +41,7 @@ export const COMMAND_LINE_CAUSES = {
   'cli.registry-certificate': {
     says: 'the registry {registry} cannot be reached',
     why: 'its certificate is refused ({code})',
-    fix: 'start with NODE_EXTRA_CA_CERTS=FILE, which has the authority of the registry or of a company proxy',
+    fix: 'start with NODE_EXTRA_CA_CERTS=FILE, where FILE has the authority of the registry or company proxy',
   },
   'cli.no-pid': {
     says: 'no daemon of this user has the process id {pid}',

@@ -98,7 +98,7 @@ export const SERVER_CAUSES = {
   },
   'D035.certificate': {
     label: 'certificate',
-    fix: 'write "tls": { "cert": "FILE", "key": "FILE" } with a client certificate that it accepts into its entry',
+    fix: 'add a client certificate that it accepts to its entry: "tls": { "cert": "FILE", "key": "FILE" }',
   },
   'D035.no-tls': { why: 'it does not speak TLS', fix: 'write http instead of https into its "url"' },
   'D035.proxy': {

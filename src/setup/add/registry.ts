@@ -7,8 +7,8 @@ const TIMEOUT_MS = 15_000
 const MAX_BYTES = 1024 * 1024
 
 /**
- * Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError for an
- * unusable answer, and with the error of `fetch` without one.
+ * Fetches the newest server.json of a name such as `io.github.user/x`. Rejects with a SetupError if the
+ * answer is unusable, and with the error of `fetch` if there is no answer.
  */
 export const fetchServerJson = async (
   name: string,

@@ -8,14 +8,14 @@ export interface ContainerRun {
   readonly cidfile: string
   /** True if the arguments named that file already. */
   readonly isGiven: boolean
-  /** The program and arguments that stop a container, without its id, which follows in the last word. */
+  /** The program and arguments that stop a container. Its id follows, within the last one if it is a script. */
   readonly stop: readonly string[]
-  /** Variables that the command line sets for the program, and that select its daemon. */
+  /** Variables in the command line that select the daemon. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The program that is asked, wrappers that run it as another user, and its global options. */
 interface Found {
+  /** The container program with its global options, after the wrappers that reach its daemon. */
   readonly runner: readonly string[]
   /** The index of the first argument of `run`. */
   readonly at: number
@@ -79,7 +79,7 @@ export const containerRun = (
   }
 }
 
-/** `DOCKER_HOST=…` and the like in a word, also in one of a script, where it may have quotes. */
+/** `DOCKER_HOST=…` and similar variables, in an argument or in a script, which may quote the value. */
 const VARIABLE = /(?:^|[\s;&|("'])((?:DOCKER|CONTAINERS?)_\w+)=(?:'([^']*)'|"([^"$`]*)"|([^\s'"$`;&|()]*))/g
 
 const daemonVariables = (words: readonly string[]): Readonly<Record<string, string>> =>
@@ -90,8 +90,8 @@ const daemonVariables = (words: readonly string[]): Readonly<Record<string, stri
   )
 
 /**
- * Returns the part of a command line from the first wrapper that is needed to reach the daemon, without other
- * variables, which may be secrets.
+ * Returns the words from the first wrapper that is needed to reach the daemon. Leaves out variables that do
+ * not select the daemon: they may be secrets.
  */
 const wrapperIn = (
   words: readonly string[],
@@ -151,7 +151,7 @@ const inScript = (
   return { command, args, cidfile, isGiven: given !== undefined, stop: inWrapper(before, stop), env }
 }
 
-/** Stops a container as the user or group of a script that runs it. */
+/** Returns the stop command, run as the user or group that the script runs as. */
 const inWrapper = (before: readonly string[], stop: readonly string[]): readonly string[] => {
   const isSwitch = (name: string): boolean => KEPT.has(name) || SWITCHES.has(name)
   const wrapper = wrapperIn(before, isSwitch)

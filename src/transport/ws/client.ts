@@ -149,6 +149,7 @@ const connectionOf = ({ protocol, hostname }: URL, tunnel: Socket | undefined) =
   return {
     createConnection: (...[options]: unknown[]): Socket => {
       const servername = isIP(bareHost(hostname)) === 0 ? hostname : ''
+      // Node would take the path of the URL for the path of a local socket.
       const to = { servername, ...(options as ConnectionOptions), path: undefined }
       const socket = connectTls(tunnel === undefined ? to : { ...to, socket: tunnel })
       watchCertificateRequest(socket)
