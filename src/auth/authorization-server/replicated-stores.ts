@@ -8,9 +8,9 @@ const KIND = 'granted'
 /** Retry interval of failed notifications: other replicas learn of a revocation soon after an outage. */
 const AGAIN_MS = 1000
 const LEAST_LIFE_MS = 1000
-/** Other replicas learn within this time that an entry made room for others. */
+/** How long the engine keeps the news that an entry made room for others. */
 const TRIMMED_MS = 60_000
-/** Maximum number of changes that are written at the same time. */
+/** Maximum number of concurrent writes. */
 const AT_ONCE = 100
 
 export interface ReplicatedStoresOptions {
@@ -31,7 +31,7 @@ interface StoreUpdate {
 interface PendingUpdate {
   readonly update: StoreUpdate
   readonly ttlMs: number
-  /** True if no other replica has heard of the entry. */
+  /** True if the entry was never published. */
   readonly isNew: boolean
 }
 
@@ -41,12 +41,12 @@ export class ReplicatedStores implements StoreRegistry {
   readonly #stores = new Map<string, ReplicatedStore>()
   /** Changes not yet published, by subject; bounded by the stores. */
   readonly #pending = new Map<string, PendingUpdate>()
-  /** Subjects of changes that wait, and of changes that are being written. */
+  /** Subjects of changes that wait for a write, and of those that are being written. */
   readonly #waiting = new Set<string>()
   readonly #writing = new Set<string>()
   /** False until the entries that were read from files at the start have been compared with the engine. */
   #isCompared = false
-  /** True if broadcasts were lost that no comparison has made up for yet. */
+  /** True if broadcasts were lost since the last comparison with the engine began. */
   #isOutdated = false
   #isComparing = false
 
@@ -70,15 +70,23 @@ export class ReplicatedStores implements StoreRegistry {
     const pending = this.#pending.get(subject)
     const isNew = pending?.isNew ?? change.before === undefined
     if (change.value === undefined && isNew && !this.#writing.has(subject)) {
-      // Without the engine, entries that come and go would add up.
-      this.#pending.delete(subject)
-      this.#waiting.delete(subject)
+      this.#forget(subject)
       return
     }
     const update = { store, key, ...(change.value && { value: change.value }) }
     this.#pending.set(subject, { update, ttlMs: lifeOf(change), isNew })
     if (!this.#writing.has(subject)) this.#waiting.add(subject)
     this.#writeWaiting()
+  }
+
+  expired(store: string, key: string): void {
+    this.#forget(subjectOf(store, key))
+  }
+
+  /** Without the engine, the changes of entries that come and go would add up. */
+  #forget(subject: string): void {
+    this.#pending.delete(subject)
+    this.#waiting.delete(subject)
   }
 
   #writeWaiting(): void {

@@ -20,7 +20,7 @@ export interface ReplicatedStore {
 export interface StoreChange {
   readonly value?: Kept | undefined
   readonly before?: Kept | undefined
-  /** True if the entry made room for others, instead of being deleted. */
+  /** True if the entry was dropped to make room for others. */
   readonly isTrimmed?: boolean
 }
 
@@ -29,6 +29,8 @@ export interface StoreRegistry {
   add(name: string, store: ReplicatedStore): void
   /** Publishes a change. */
   changed(name: string, key: string, change: StoreChange): void
+  /** Drops the unpublished change of an entry that has expired: other replicas drop such entries themselves. */
+  expired(name: string, key: string): void
   /** Loads an unknown value from other replicas. Rejects with a Fault `unavailable`. */
   seek(name: string, key: string): Promise<void>
 }
@@ -81,7 +83,7 @@ export class TokenStore<T extends Kept> {
   get(key: string): T | undefined {
     const value = this.#all.get(key)
     if (value === undefined || isLive(value)) return value
-    this.#drop(key)
+    this.#expire(key)
     return undefined
   }
 
@@ -92,7 +94,7 @@ export class TokenStore<T extends Kept> {
     return this.get(key)
   }
 
-  /** Asks other replicas even for a known key; keeps the local value without their answer. Never rejects. */
+  /** Asks other replicas even for a known key. Without an answer, keeps the local value. Never rejects. */
   async refresh(key: string): Promise<void> {
     const { shared } = this.#options
     await shared?.stores.seek(shared.name, key).catch(() => undefined)
@@ -165,7 +167,13 @@ export class TokenStore<T extends Kept> {
     return value
   }
 
-  /** Makes room after the entry `newest` was added; calls `onDropped` for each live entry that is lost. */
+  #expire(key: string): void {
+    const { shared } = this.#options
+    this.#drop(key)
+    shared?.stores.expired(shared.name, key)
+  }
+
+  /** Makes room after the entry `newest` was added; calls `onDropped` for each live entry that it drops. */
   #trim(newest: string, value: T, onDropped: (key: string, value: T) => void = () => undefined): void {
     const { familyOf, most, mostOfFamily = most } = this.#options
     const drop = (key: string): void => {
@@ -175,7 +183,7 @@ export class TokenStore<T extends Kept> {
     const family = familyOf?.(value)
     if (family !== undefined) this.#overFamily(this.family(family), mostOfFamily).forEach(drop)
     if (this.#all.size <= most) return
-    for (const [key, value] of this.#all) if (!isLive(value)) this.#drop(key)
+    for (const [key, value] of this.#all) if (!isLive(value)) this.#expire(key)
     for (let key = this.#next(newest); key !== undefined && this.#all.size > most; key = this.#next(newest)) {
       drop(key)
       this.#options.onFull?.()

@@ -150,6 +150,20 @@ t.test('without the engine, entries that come and go do not add up', async t => 
   t.same([...one.entries()].filter(([key]) => !room.noted.has(`words ${key}`)).length, 0)
 })
 
+t.test('without the engine, entries that expire do not add up', async t => {
+  const room = new Room()
+  const one = room.join()
+  room.isUp = false
+  for (let n = 0; n < 500; n += 1) void one.set(`k${n}`, { word: `w${n}`, exp: 1 })
+  await settled()
+  room.isUp = true
+  for (let n = 0; n < 10; n += 1) {
+    room.clock.advance(1000)
+    await settled()
+  }
+  t.ok(room.lives.length <= 10, `${room.lives.length} changes of expired entries were written`)
+})
+
 t.test('a code or token that was used at another replica is not used again here', async t => {
   const room = new Room()
   const [one, other] = [room.join(), room.join()]
