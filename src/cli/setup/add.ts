@@ -201,6 +201,13 @@ const registered = async ({ name, registry: given, as, config }: Args): Promise<
       import('../../transport/http/guarded-fetch.js'),
     ])
   const registry = given ?? REGISTRY
+  const address = URL.canParse(registry) ? new URL(registry) : undefined
+  // `fetch` accepts no credentials in a URL.
+  if (address === undefined || address.username + address.password !== '')
+    throw new CliError(
+      EXIT.usage,
+      '--registry needs a URL without credentials, such as https://registry.example.com',
+    )
   const proxy = await forwardProxies(config)
   const fetch = createGuardedFetch({ trusted: [registry], allowHttp: true, proxy: () => proxy })
   const answer = await fetchServerJson(name, registry, fetch).catch((thrown: unknown) => {

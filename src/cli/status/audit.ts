@@ -50,7 +50,7 @@ const show = ({ files, lines, chains, breaks }: VerifyReport, head: string | und
 }
 
 const UNVERIFIED =
-  'not verified: whether whole runs, or lines at the end, were removed; keep a head elsewhere, and pass it with --head'
+  'not verified: whether whole runs or trailing lines were removed; store a head elsewhere and pass it with --head'
 
 export const audit: VerbGroup = {
   usage: 'audit',

@@ -164,6 +164,8 @@ t.test('add reports missing arguments', async t => {
     [['x', '--header', 'A: b'], /--header is for a URL/],
     [['x', '--env', 'A', '--', 'y'], /--env needs KEY=VALUE/],
     [['x', '--'], /which command\?/],
+    [['io.x/y', '--registry', 'nonsense'], /--registry needs a URL without credentials/],
+    [['io.x/y', '--registry', 'https://:planted@x.example'], /^(?!.*planted).*--registry needs a URL/],
   ] as const) {
     t.match(await runHere(t, 'add', '--config', config, ...words), { code: 2, err: says })
   }
