@@ -111,8 +111,8 @@ export class Owners {
   }
 
   /**
-   * Returns the server of a tool or prompt without reading lists: by its item, else by the alias that begins
-   * its name. The own name is undefined if it is not listed.
+   * Returns the server of a tool or prompt without reading lists: by its item, else by the alias at the start
+   * of its name. The own name is undefined if no known list has the item.
    */
   serverOf(viewer: Viewer, list: 'tools' | 'prompts', exposed: string): Named | undefined {
     const listed = this.#catalog.find(viewer, list, exposed)
@@ -124,7 +124,7 @@ export class Owners {
     return server && { server, own: undefined }
   }
 
-  /** Returns whether the names that a client uses need no alias. */
+  /** Returns whether a client uses one server only, so that names and URIs need no alias. */
   #hasOneServer({ client }: Viewer): boolean {
     return this.#isAlone || this.#catalog.viewFor(client)?.server !== undefined
   }
@@ -176,8 +176,7 @@ export class Owners {
 
   /** Returns the only server of a client, whose URIs need no prefix. */
   #only(viewer: Viewer, own: string): Owned | undefined {
-    const isOnly = this.#isAlone || this.#catalog.viewFor(viewer.client)?.server !== undefined
-    return isOnly ? this.#alone(viewer, own) : undefined
+    return this.#hasOneServer(viewer) ? this.#alone(viewer, own) : undefined
   }
 
   #servers(viewer: Viewer): readonly Server[] {

@@ -20,10 +20,10 @@ const AGAIN_MS = 250
 const ANSWER_MS = 40_000
 
 /**
- * The replica that answers a request: this one, the one that created the request's state, or the oldest,
- * which prevents double grants.
+ * The replica that answers a request: this one, another that holds the request's state, or the oldest, which
+ * prevents double grants.
  */
-export type Answerer = 'here' | 'whoever' | 'eldest'
+export type Answerer = 'here' | 'holder' | 'eldest'
 
 export interface OwnPages {
   answererOf(path: string, query: string): Answerer
@@ -86,13 +86,14 @@ export class PageRelay {
 
   /**
    * Returns undefined if the request's state is not on this replica. Rejects with a Fault `unavailable` if
-   * another replica is the oldest, and only that one may answer: two would accept a refresh token once each.
+   * only the oldest replica may answer and this one is not it: two would each accept a refresh token once.
    */
   async #answer(asked: PageRequest): Promise<PageAnswer | undefined> {
     await this.#load()
     const own = this.#own
-    const by = own === undefined ? 'whoever' : answerer(own, asked.url)
-    if (own === undefined || by === 'whoever') return undefined
+    if (own === undefined) return undefined
+    const by = answerer(own, asked.url)
+    if (by === 'holder') return undefined
     if (by === 'eldest') await this.#checkEldest()
     return await inject(own.handle, asked)
   }
@@ -101,14 +102,14 @@ export class PageRelay {
     const isEldest = (): boolean => this.#cluster.isEldest
     if (isEldest()) return
     await this.#cluster.refresh()
-    if (!isEldest()) throw new Fault('unavailable', 'another replica answers this')
+    if (!isEldest()) throw new Fault('unavailable', 'only the oldest replica answers this')
   }
 
   async #pass(own: OwnPages, request: IncomingMessage): Promise<PageAnswer> {
     const { method = 'GET', url = '/', headers } = request
     const address = clientAddressOf(request)
     const asked = { method, url, headers, body: await bodyOf(request), address }
-    if (answerer(own, url) === 'whoever') {
+    if (answerer(own, url) === 'holder') {
       for (const member of this.#cluster.others) {
         const answered = await this.#ask(member, asked)
         if (typeof answered === 'object') return answered
@@ -121,7 +122,7 @@ export class PageRelay {
       if (isEldest) return await inject(own.handle, asked)
       const answered = eldest === undefined ? 'refused' : await this.#ask(eldest, asked)
       if (typeof answered === 'object') return answered
-      if (answered !== 'refused' || this.#clock.nowMs() >= endMs) return NOBODY_ANSWERS
+      if (answered !== 'refused' || this.#clock.nowMs() >= endMs) return UNREACHABLE
       await pause(this.#clock, AGAIN_MS)
       await this.#cluster.refresh().catch(() => undefined)
     }
@@ -176,7 +177,7 @@ const words = (status: number, error: string, description: string): PageAnswer =
   body: Buffer.from(JSON.stringify({ error, error_description: description })).toString('base64'),
 })
 
-const NOBODY_ANSWERS = words(
+const UNREACHABLE = words(
   503,
   'temporarily_unavailable',
   'the replica that holds this request is not reachable',

@@ -144,9 +144,9 @@ const loginPages = ({ connect, relay, resourceServer }: PagesContext): NodeHandl
     if (connect.isKnown(path, query)) return 'here'
     if (path === CALLBACK_PATH) {
       const state = new URLSearchParams(query).get('state') ?? ''
-      return authServer?.awaits(state) === true ? 'here' : 'whoever'
+      return authServer?.awaits(state) === true ? 'here' : 'holder'
     }
-    if (connect.owns(path, query)) return 'whoever'
+    if (connect.owns(path, query)) return 'holder'
     return authServer?.isDocument(path) === true ? 'here' : 'eldest'
   }
   return relay?.open({ answererOf, handle }) ?? handle

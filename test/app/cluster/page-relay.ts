@@ -132,7 +132,7 @@ const ask = (port: number, path: string, body = 'x=1') =>
 t.test('a request goes to the replica that began its exchange, or to the oldest one', async t => {
   const room = new Room()
   const known = (own: string) => (path: string) =>
-    path.startsWith('/link') ? (path === `/link/${own}` ? 'here' : 'whoever') : 'eldest'
+    path.startsWith('/link') ? (path === `/link/${own}` ? 'here' : 'holder') : 'eldest'
   const [a, b] = [await room.start(t, 'a', known('a')), await room.start(t, 'b', known('b'))]
   const answer = await ask(b, '/token?q=1')
   t.match(answer, { status: 201, text: 'a POST /token?q=1 c=3 x=1 127.0.0.1' })
