@@ -1,4 +1,5 @@
 import { escapeForeign } from './hidden-text.js'
+import { pointerStep } from './json/pointer.js'
 import { type JsonText, kindOf, textOf } from './json/text.js'
 import {
   differencesOf,
@@ -199,7 +200,7 @@ export const shownDifference = ({ fields, name, ...rest }: Difference) => ({
   ...rest,
   name: shownText(name),
   fields: fields.slice(0, FIELDS_MAX).map(({ path, was, is }) => ({
-    path: shownText(path.map(key => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')),
+    path: shownText(path.map(pointerStep).join('')),
     was: was === undefined ? undefined : shownTree(was),
     is: is === undefined ? undefined : shownTree(is),
   })),

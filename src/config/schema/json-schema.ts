@@ -18,7 +18,7 @@ export const createJsonSchema = (): JsonSchema => without(['fix', ...FOR_BUILD],
 /** The same with the keywords for the docs (bin/write-docs.mjs) and the generated code (settings-code.ts). */
 export const documentedSchema = (): JsonSchema => without(['fix'], annotatedSchema())
 
-/** One line per key; indentation would be a fifth of the packed file. */
+/** Has no indentation, which would make up a fifth of the packed file. */
 export const jsonSchemaText = (): string =>
   `${JSON.stringify(createJsonSchema(), null, 1).replace(/^ +/gm, '')}\n`
 

@@ -33,7 +33,7 @@ import { client, expose, VIEWS_EXAMPLE, view } from './views.js'
 
 const originFix = 'Write a list of origins without spaces, such as ["https://app.example.com"].'
 const HOST_FORM = /^[^\s/?#@]+$/
-/** Other addresses would end `serve`. */
+/** `serve` would exit with an address of any other form. */
 const LISTEN_FORM = /^(?!\d+$)\[?[A-Za-z0-9_:][A-Za-z0-9._:%-]*\]?$/
 const PATH_FIX =
   'Write a path such as "/tools", of letters, digits and "-._~", without "..", a query, or a slash at the end.'

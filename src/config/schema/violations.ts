@@ -1,3 +1,6 @@
+import { pointerStep } from '../../kernel/json/pointer.js'
+import { isObject } from '../../kernel/object.js'
+
 /** A schema of a configuration: the keywords of JSON Schema (draft 7) in use, and `fix`. */
 export interface CheckedSchema {
   readonly type?: string | readonly string[]
@@ -17,7 +20,7 @@ export interface CheckedSchema {
   readonly propertyNames?: CheckedSchema
   readonly properties?: Readonly<Record<string, CheckedSchema>>
   readonly additionalProperties?: CheckedSchema | false
-  /** How to correct a value that violates the schema. */
+  /** Tells the user what to write instead of a value that violates the schema. */
   readonly fix?: string
 }
 
@@ -26,9 +29,9 @@ export interface Violation {
   readonly keyword: keyof CheckedSchema
   /** The schema with the keyword. */
   readonly schema: CheckedSchema
-  /** The value, or the name that `required`, `propertyNames` or `additionalProperties` refuses. */
+  /** The value, or the name that violates `required`, `propertyNames` or `additionalProperties`. */
   readonly value: unknown
-  /** The JSON Pointer (RFC 6901) of the value, or of the member with the refused name. */
+  /** The JSON Pointer (RFC 6901) of the value, or of the member with that name. */
   readonly place: string
 }
 
@@ -36,10 +39,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isNumber = (value: unknown): value is number => Number.isFinite(value)
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Returns the length in code points, as JSON Schema counts. */
+/** Returns the length in code points, which JSON Schema counts. */
 const lengthOf = (text: string): number => Array.from(text).length
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -59,7 +59,7 @@ type Tests = {
   ) => boolean
 }
 
-/** Tests of a value without its members. Values of other types pass, because `type` refuses them. */
+/** Keywords that test the value itself, not its members. Values of other types pass: `type` rejects them. */
 const TESTS: Tests = {
   type: (types, value) => [types].flat().some(type => TYPES[type]?.(value)),
   const: (only, value) => value === only,
@@ -87,12 +87,9 @@ export const CHECKED_KEYWORDS: readonly (keyof CheckedSchema)[] = [
   ...(['items', 'required', 'propertyNames', 'properties', 'additionalProperties', 'fix'] as const),
 ]
 
-const step = (place: string, name: string): string =>
-  `${place}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-
 /**
- * Returns all violations of a schema by a value, those of its members last. If no form of a union fits, the
- * violations of each form precede the one of the union.
+ * Checks a value against a schema. Returns all violations: first those of the value, then those of its
+ * members. If the value matches no form of a union, the violations of each form come before the union's.
  */
 export function violationsOf(schema: CheckedSchema, value: unknown, place = ''): readonly Violation[] {
   const own = TESTED.filter(keyword => {
@@ -116,25 +113,25 @@ const violationsOfMembers = (
   place: string,
 ): readonly Violation[] => {
   const { required = [], propertyNames, properties = {}, additionalProperties } = schema
-  const refused = (keyword: keyof CheckedSchema, name: string): Violation => ({
+  const ofName = (keyword: keyof CheckedSchema, name: string): Violation => ({
     ...{ keyword, schema, value: name },
-    place: step(place, name),
+    place: place + pointerStep(name),
   })
   const names = Object.keys(value)
   const others = names.filter(name => !Object.hasOwn(properties, name))
   return [
-    ...required.filter(name => value[name] === undefined).map(name => refused('required', name)),
+    ...required.filter(name => value[name] === undefined).map(name => ofName('required', name)),
     ...names
       .filter(name => propertyNames !== undefined && violationsOf(propertyNames, name).length > 0)
-      .map(name => refused('propertyNames', name)),
+      .map(name => ofName('propertyNames', name)),
     ...others.flatMap(name => {
       if (additionalProperties === undefined) return []
       return additionalProperties === false
-        ? [refused('additionalProperties', name)]
-        : violationsOf(additionalProperties, value[name], step(place, name))
+        ? [ofName('additionalProperties', name)]
+        : violationsOf(additionalProperties, value[name], place + pointerStep(name))
     }),
     ...Object.entries(properties).flatMap(([name, member]) =>
-      value[name] === undefined ? [] : violationsOf(member, value[name], step(place, name)),
+      value[name] === undefined ? [] : violationsOf(member, value[name], place + pointerStep(name)),
     ),
   ]
 }
