@@ -142,7 +142,7 @@ export class Broadcasts {
     const seen = this.#seen
     for (;;) {
       const { version, names, isCut } = await store.news(seen.version)
-      // A replica that reads the list for the first time has just been told.
+      // Before its first read, a replica has already called `lost`.
       if (isCut && seen.version > 0) this.#lost()
       for (const name of names) {
         const sealed = await store.noted(name)

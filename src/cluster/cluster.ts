@@ -179,7 +179,7 @@ export class Cluster {
     return this.#members.eldest
   }
 
-  /** Reports whether this replica certainly runs singleton tasks: no other one can, while its lease lasts. */
+  /** Reports whether only this replica can run singleton tasks: it is the oldest, and its lease is valid. */
   get isEldest(): boolean {
     return this.#members.isSure && this.#members.eldest === undefined
   }

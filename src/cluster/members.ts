@@ -199,7 +199,7 @@ export class ClusterMembers {
       throw thrown
     }
     const hasReturned = this.#judge(beat, isFirst, heardMs)
-    // Another replica may have become the oldest meanwhile, and stays it.
+    // Another replica may have become the oldest in the meantime, and keeps that role.
     if (hasReturned) this.#sinceMs = beat.nowMs
     this.#heard(beat)
     this.#hasFailed = false
@@ -227,7 +227,7 @@ export class ClusterMembers {
 
   /**
    * Decides after each answer whether sessions were lost and when takeovers may start. Returns true if the
-   * other replicas took this one for dead.
+   * other replicas considered this one dead.
    */
   #judge(beat: Beat, isFirst: boolean, heardMs: number): boolean {
     const { clock, leaseMs } = this.#options
@@ -254,7 +254,7 @@ export class ClusterMembers {
     // Replicas that were alive before the failure count as alive until they had time to renew.
     const before = this.#heardMs < this.#mayClaimMs ? this.#all : []
     if (this.#sinceMs === Number.POSITIVE_INFINITY) this.#sinceMs = nowMs
-    // The next beat publishes the own time.
+    // The other replicas learn this time from the next beat.
     const current = members.map(each => (each.id === this.id ? { ...each, sinceMs: this.#sinceMs } : each))
     this.#all = new Map([...before, ...current.map(member => [member.id, member] as const)])
     this.#generation = generation

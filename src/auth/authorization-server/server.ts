@@ -171,7 +171,7 @@ export const createAuthServer = async (options: AuthServerOptions): Promise<Auth
   }
 }
 
-/** Returns a function that calls `onRemoved` for each person who was configured at its last call. */
+/** Returns a function that calls `onRemoved` for each person who was removed since its last call. */
 const removedPeople = (auth: () => AuthConfig, onRemoved: (principal: Principal) => Promise<void>) => {
   const principals = (): ReadonlySet<Principal> => new Set(auth().people.map(({ name }) => personal(name)))
   let known = principals()

@@ -212,7 +212,7 @@ export class Store {
       findByUid: noUser,
       findByUserCode: noUser,
       consume: id => this.#consume(store, keyOf(id)),
-      // Without a known value, other replicas would not learn of the deletion.
+      // The store publishes the deletion of a known value only.
       destroy: async id => {
         if ((await store.seek(keyOf(id))) !== undefined) await store.delete(keyOf(id))
       },
@@ -241,15 +241,15 @@ export class Store {
     await store.set(tokenHash(uid), { ...kept, ...({ isFetched: true } satisfies Begun) })
   }
 
-  /** Reports whether a token is known to be of another model, so that other replicas need not be asked. */
+  /** Reports whether a token is known to be of another model: then other replicas need not be asked. */
   #isOther(model: string, key: string): boolean {
     const isHere = (each: string): boolean => each !== model && this.store(each).get(key) !== undefined
     return CREDENTIALS.includes(model) && CREDENTIALS.some(isHere)
   }
 
   /**
-   * Uses up a code or refresh token. It may have been used since it was found: by a request at the same time,
-   * or at a replica that answered such requests before. A second use ends the grant (RFC 9700 §4.14.2).
+   * Uses up a code or refresh token. Since it was found, a concurrent request or another replica may have
+   * used it. A second use ends the grant (RFC 9700 §4.14.2).
    */
   async #consume(store: TokenStore<AdapterPayload>, key: string): Promise<void> {
     await store.refresh(key)

@@ -29,7 +29,7 @@ export interface StoreRegistry {
   add(name: string, store: ReplicatedStore): void
   /** Publishes a change. */
   changed(name: string, key: string, change: StoreChange): void
-  /** Drops the unpublished change of an entry that has expired: other replicas drop such entries themselves. */
+  /** Drops the unpublished change of an expired entry, which other replicas drop by themselves. */
   expired(name: string, key: string): void
   /** Loads an unknown value from other replicas. Rejects with a Fault `unavailable`. */
   seek(name: string, key: string): Promise<void>

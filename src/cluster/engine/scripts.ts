@@ -156,8 +156,8 @@ return 1`,
 )
 
 /**
- * Key: names of all notes. Argument: a note number. Returns whether later names may be missing, because newer
- * ones made them leave the list, then up to 100 later names with their numbers.
+ * Key: names of all notes. Argument: a note number. Returns whether later names may be missing because newer
+ * ones displaced them, then up to 100 later names with their numbers.
  */
 export const NEWS_CHANNEL = script(
   'news',

@@ -35,7 +35,7 @@ export interface Beat {
 interface News {
   readonly version: number
   readonly names: readonly string[]
-  /** True if earlier names after the requested number are not listed any more. */
+  /** True if newer names displaced some that follow the requested number. */
   readonly isCut: boolean
 }
 
