@@ -1,5 +1,6 @@
-// Generates files from the configuration schema (src/config/schema): the JSON Schema for editors, the code
-// that checks a file, and the types, defaults and reload classes of settings. Part of `npm run build`.
+// Generates files from the configuration schema (src/config/schema): the JSON Schema for editors, the schemas
+// that a file is checked against, and the types, defaults and reload classes of settings. Part of
+// `npm run build`.
 import { rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'

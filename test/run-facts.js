@@ -13,7 +13,11 @@ const commitOf = () => {
   return changed === '' ? commit : `${commit}+changes`
 }
 
-/** Returns the date, commit and machine of a run, and the command that started it. */
+/** Returns the date, commit and machine of a run, and the npm script and words that started it. */
+export const scriptFacts = (script, words) =>
+  runFacts(['npm run', script, ...(words.length > 0 ? ['--', ...words] : [])].join(' '))
+
+/** The same for the command that started it. */
 export const runFacts = command => ({
   date: new Date().toISOString().slice(0, 10),
   commit: commitOf(),

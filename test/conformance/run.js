@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { runFacts, takeJsonFile } from '../run-facts.js'
+import { scriptFacts, takeJsonFile } from '../run-facts.js'
 import { EXPECTED } from './expected.mjs'
 import { joinSuite, openSuite } from './suite.mjs'
 
@@ -205,7 +205,7 @@ if (!existsSync(join(root, 'dist'))) throw new Error('dist is missing: run `npm 
 const isBrief = ({ revision, era, way }) =>
   (revision in NEWEST || revision === 'extensions') && era !== 'dual' && way !== 'through replicas'
 const { file: jsonFile, rest: words } = takeJsonFile(process.argv.slice(2))
-const facts = runFacts(['npm run conformance', ...(words.length > 0 ? ['--', ...words] : [])].join(' '))
+const facts = scriptFacts('conformance', words)
 const wanted = [...serverRuns, ...clientRuns, ...authRuns].filter(
   run =>
     words.every(word => nameOf(run).includes(word)) && (process.env.CONFORMANCE !== 'brief' || isBrief(run)),

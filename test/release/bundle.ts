@@ -1,24 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { unzipSync } from 'fflate'
 import t from 'tap'
 import { readBundle } from '../../src/setup/add/bundle.js'
-import { until } from '../support/processes.js'
 import { INITIALIZE, setEnv, startBin, tiny } from '../support/proxy/start.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-
-const isRemoved = (folder: string): boolean => {
-  try {
-    rmSync(folder, { recursive: true, force: true })
-    return true
-  } catch {
-    return false
-  }
-}
 
 t.test('the bundle for clients starts a proxy with its own files', async t => {
   const folder = t.testdir({ run: {}, 'mcp.json': JSON.stringify({ mcpServers: { shop: tiny() } }) })
@@ -36,7 +27,7 @@ t.test('the bundle for clients starts a proxy with its own files', async t => {
 
   // The daemon writes compiled code to its folder, also after its socket has closed.
   const place = mkdtempSync(join(tmpdir(), 'mcp-bundle-'))
-  t.teardown(() => until(() => isRemoved(place), 'the folder of the bundle is removed'))
+  t.teardown(() => rm(place, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(place, name)), { recursive: true })
     writeFileSync(join(place, name), content)

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { bundle, root } from '../bundle.js'
-import { runFacts, takeJsonFile } from '../run-facts.js'
+import { scriptFacts, takeJsonFile } from '../run-facts.js'
 
 const SMOKE = [
   'scenarios/windows.ts',
@@ -20,7 +20,7 @@ const SMOKE = [
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const { file: jsonFile, rest: named } = takeJsonFile(process.argv.slice(2))
 const paths = named.length > 0 ? named : SMOKE
-const facts = runFacts('npm run windows')
+const facts = scriptFacts('windows', named)
 
 const RESULTS = { PASS: 'passed', FAIL: 'failed', SKIP: 'skipped' }
 
@@ -54,7 +54,7 @@ child.stdout.on('data', chunk => {
   process.stdout.write(chunk)
   printed += chunk
 })
-child.once('close', (code, signal) => {
+child.once('close', code => {
   if (jsonFile !== undefined && !isWindows) writeRecord(printed)
-  process.exitCode = code ?? (signal === null ? 1 : 128)
+  process.exitCode = code ?? 128
 })
