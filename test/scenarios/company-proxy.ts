@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createAuthority } from '../support/certificates.js'
-import { accepts, freePort, start, without } from '../support/debian-programs.js'
+import { start, without } from '../support/debian-programs.js'
+import { accepts, freePort, portOf } from '../support/ports.js'
 import { until } from '../support/processes.js'
 import { configFile, runHere, setEnv, startBin } from '../support/proxy/start.js'
 
@@ -40,12 +40,6 @@ const answering =
       response.end(JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) }))
     })
   }
-
-const portOf = async (t: Test, server: Server): Promise<number> => {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 const startTinyproxy = async (t: Test): Promise<number> => {
   const port = await freePort()

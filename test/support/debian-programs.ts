@@ -1,7 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -16,23 +14,7 @@ export const without = (program: string): string | false => {
   }
 }
 
-/** Returns a port that no program uses. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
-
-/** Returns whether a port on loopback accepts connections. */
-export const accepts = (port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = connect(port, '127.0.0.1', () => resolve(true))
-    socket.on('error', () => resolve(false)).on('connect', () => socket.destroy())
-  })
-
-/** Starts a program with a configuration file, and waits for its port. */
+/** Starts a program with a configuration file, its last argument, until the test ends. */
 export const start = async (
   t: Test,
   program: string,

@@ -1,19 +1,13 @@
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { createServer as createTlsServer, type Server, type TlsOptions } from 'node:tls'
-import t, { type Test } from 'tap'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import t from 'tap'
 import { systemClock } from '../../../src/kernel/async/clock.js'
 import { silentLogger } from '../../../src/kernel/logger.js'
 import { fetchReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient } from '../../../src/transport/http/client.js'
 import { connectWs } from '../../../src/transport/ws/client.js'
 import { createAuthority } from '../../support/certificates.js'
-
-const portOf = async (t: Test, server: Server): Promise<number> => {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
+import { portOf } from '../../support/ports.js'
 
 const ALERT = /^\S+ (?:hung up; it requires|requires) a client certificate that it accepts.*"cert": "FILE"/
 const HANDSHAKE = /^\S+ refused the TLS handshake; it may require a client certificate.*"key": "FILE"/

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LimitCounters } from '../../../src/kernel/limit-counters.js'
@@ -10,14 +9,9 @@ import { collect, fetchReply } from '../../../src/rpc/http/fetch-reply.js'
 import { createHttpClient, type HttpClientOptions } from '../../../src/transport/http/client.js'
 import type { HttpClient } from '../../../src/wire/http.js'
 import { createAuthority } from '../../support/certificates.js'
-import { accepts, freePort, start, without } from '../../support/debian-programs.js'
+import { start, without } from '../../support/debian-programs.js'
+import { accepts, freePort, portOf } from '../../support/ports.js'
 import { until } from '../../support/processes.js'
-
-async function portOf(t: Test, server: Server): Promise<number> {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 const get = async (t: Test, url: string, options: HttpClientOptions, headers = {}) => {
   const http = createHttpClient(options)
