@@ -8,7 +8,7 @@ export interface ContainerRun {
   readonly cidfile: string
   /** True if the arguments named that file already. */
   readonly isGiven: boolean
-  /** The program and arguments that stop a container. Its id follows, within the last one if it is a script. */
+  /** The program and arguments that stop a container. Its id follows, in the last one if that is a script. */
   readonly stop: readonly string[]
   /** Variables in the command line that select the daemon. */
   readonly env: Readonly<Record<string, string>>
