@@ -1,3 +1,4 @@
+import type { DefinitionKind } from '../kernel/definitions.js'
 import { matcherOf } from '../kernel/globs.js'
 import {
   at,
@@ -47,7 +48,7 @@ export interface ItemLock {
 
 /** A difference from the lock file as it is kept, with texts cut and masked. */
 export interface KeptDifference {
-  readonly kind: 'tool' | 'prompt' | 'template' | 'instructions'
+  readonly kind: DefinitionKind
   /** The server's own name; empty for its instructions. */
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'

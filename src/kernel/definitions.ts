@@ -26,7 +26,7 @@ export const NOTHING_SENT: SentServer = {
 /** A part of a server's definitions that differs from the lock file. Texts of servers are not escaped. */
 export interface Difference {
   readonly server: string
-  readonly kind: (typeof DEFINITION_KINDS)[keyof typeof DEFINITION_KINDS]
+  readonly kind: DefinitionKind
   /** The server's own name; empty for its instructions. */
   readonly name: string
   readonly change: 'added' | 'removed' | 'changed'
@@ -40,6 +40,9 @@ export const DEFINITION_KINDS = {
   templates: 'template',
   instructions: 'instructions',
 } as const
+
+/** The kind of a definition. */
+export type DefinitionKind = (typeof DEFINITION_KINDS)[keyof typeof DEFINITION_KINDS]
 
 /** Interfaces of tools, the only members of `_meta` that clients show. */
 const isShownMeta = (key: string): boolean =>

@@ -1,4 +1,4 @@
-import { DEFINITION_KINDS, type SentServer } from './definitions.js'
+import { DEFINITION_KINDS, type DefinitionKind, type SentServer } from './definitions.js'
 import { elementsOf, type JsonText, kindOf, memberOf, membersOf, stringOf } from './json/text.js'
 import { LOCKED_LISTS, type LockedList } from './lock-file.js'
 
@@ -6,7 +6,7 @@ import { LOCKED_LISTS, type LockedList } from './lock-file.js'
 export interface ModelText {
   /** The server's own name of the tool, prompt or template; empty for instructions. */
   readonly item: string
-  readonly kind: (typeof DEFINITION_KINDS)[keyof typeof DEFINITION_KINDS]
+  readonly kind: DefinitionKind
   /** The member, such as `description`, or its place, such as `inputSchema/properties/a/title`. */
   readonly member: string
   readonly text: string

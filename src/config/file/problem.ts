@@ -1,4 +1,5 @@
 import type { ProblemId } from '../../diagnostics/causes.js'
+import { escapeUnits } from '../../kernel/hidden-text.js'
 import type { Problem, ProblemFacts } from '../types.js'
 import type { Spot, TreeItem } from './tree.js'
 
@@ -45,8 +46,7 @@ export function createReport(file: string, locate: (offset: number) => Spot): Re
 }
 
 // The file may be from another user: no escape sequences for the terminal.
-const printable = (text: string): string =>
-  text.replace(/[\p{Cc}\u2028\u2029]/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const printable = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]/gu, escapeUnits)
 
 /**
  * Formats a problem as one line: `file:line:column: error: mcpServers.github.url: message. fix`, with its
