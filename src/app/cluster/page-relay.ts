@@ -99,10 +99,8 @@ export class PageRelay {
   }
 
   async #checkEldest(): Promise<void> {
-    const isEldest = (): boolean => this.#cluster.isEldest
-    if (isEldest()) return
-    await this.#cluster.refresh()
-    if (!isEldest()) throw new Fault('unavailable', 'only the oldest replica answers this')
+    if (!this.#cluster.isEldest) await this.#cluster.refresh()
+    if (!this.#cluster.isEldest) throw new Fault('unavailable', 'only the oldest replica answers this')
   }
 
   async #pass(own: OwnPages, request: IncomingMessage): Promise<PageAnswer> {

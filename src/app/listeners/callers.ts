@@ -108,9 +108,9 @@ const byAddress = (passing: HeaderPassing): Callers => ({
   reload: () => passing.reload(),
 })
 
-/** Adds the headers of a request that some server gets. */
+/** Adds the headers of a request that are passed on to some server. */
 class HeaderPassing {
-  /** Undefined if no server gets any. */
+  /** Matches the headers to pass on; undefined if no server gets any. */
   matches: ((name: string) => boolean) | undefined
   readonly #config: () => ProxyConfig
 

@@ -88,7 +88,7 @@ export interface AuthServer extends TokenTable {
   /** The identity provider, if configured. */
   readonly identityProvider: IdentityProvider | undefined
   readonly approvals: Approvals
-  /** Ends the grants of people who have left the configuration, on all replicas. Never rejects. */
+  /** Ends the grants of people removed from the configuration, on all replicas. Never rejects. */
   reload(): Promise<void>
   close(): void
 }
@@ -203,7 +203,7 @@ const consentsIn = (folder: string, shared: ReplicatedStores | undefined, log: L
     }),
   )
 
-/** Connects the storage with the current request. */
+/** Gives the storage access to the current request. */
 const requestContext = ({ Provider, errors }: OidcProvider): Pick<StoreOptions, 'network' | 'reused'> => ({
   network: () => networkOf(Provider.ctx?.req),
   reused(grantId) {

@@ -11,6 +11,7 @@ import type { RemoteNetwork } from '../../transport/http/routes.js'
 
 const CONNECT_MS = 2000
 const ASK_MS = 5000
+
 /** Returns whether an address accepts connections. Never rejects. */
 export const isListening = (url: string): Promise<boolean> =>
   new Promise(resolve => {

@@ -143,9 +143,7 @@ const writeLockFile = async (file: string, servers: ReadonlyMap<string, LockedSe
     throw new CliError(
       EXIT.failure,
       `the definitions ${isLong ? 'exceed 16 MiB' : 'have too many values'}, and nothing was written`,
-      {
-        fix: 'lock fewer servers with "lock.servers"',
-      },
+      { fix: 'lock fewer servers with "lock.servers"' },
     )
   const state = await readState(systemDisk, file)
   // Unlike the other files that commands write, this one is for the team.

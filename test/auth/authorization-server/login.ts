@@ -239,7 +239,7 @@ t.test('our tokens outlive the tokens of the identity provider, but not its sess
   t.ok(found(as, again.body.access_token))
 })
 
-t.test('a refresh token that is used twice at once, while the provider is asked, is good once', async t => {
+t.test('of two concurrent uses of a refresh token, one succeeds, and the grant ends', async t => {
   const parts = await start(t)
   const { body, refresh } = await tokensOf(parts)
   const both = await Promise.all([refresh(body.refresh_token), refresh(body.refresh_token)])

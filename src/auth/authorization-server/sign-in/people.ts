@@ -20,7 +20,7 @@ export interface PeopleOptions {
 
 const PERSON = 'person '
 
-/** Returns the principal of a person of this name. */
+/** Returns the principal of the person with this name. */
 export const personal = (name: string): Principal => `${PERSON}${name}`
 
 /** The users who may sign in, and their scopes. Changes apply at once, also to issued tokens. */
